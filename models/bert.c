@@ -12,8 +12,6 @@
 
 #define WHERE "bert_config" /* in messages */
 
-/* ---- Configuration ---- */
-
 #define PRESET(layers, width, heads, inner)                                                        \
     &(const wg_bert_config) {                                                                      \
         .vocab_size = 30522, .hidden_size = width, .num_hidden_layers = layers,                    \
@@ -60,8 +58,6 @@ static void sizes_of(const void *measured, wg_model_sizes *sizes) {
     sizes->pools_first = true;
     sizes->head_init = wg__truncated_init(config->initializer_range);
 }
-
-/* ---- Construction ---- */
 
 static wg_linear *dense(wg_module *parent, const char *name, int64_t out,
                         const wg_bert_config *config) {
@@ -156,8 +152,6 @@ wg_bert_for_pretraining *wg__bert_for_pretraining_new(const wg_bert_config *conf
     return wg_module_finish(&model->module);
 }
 
-/* ---- The encoder ---- */
-
 /* LayerNorm(word + position + segment), with dropout: (B, T)   ->   (B, T, C). */
 static wg_tensor *embed(wg_bert *bert, const wg_model_inputs *inputs) {
     wg_scope scope;
@@ -213,8 +207,6 @@ wg_tensor *wg__bert_pool(wg_module *encoder, wg_tensor *sequence, wg_tensor *kee
     return wg_scope_end(&scope, wg_tanh(wg_linear_forward(((wg_bert *)encoder)->pooler, first)));
 }
 
-/* ---- The masked language model ---- */
-
 /* Published files name the bias twice: the head's "bias" is the parameter, and "decoder.bias" is
  * tied to it. */
 wg_bert_predictions *wg__bert_predictions_new(wg_module *parent, const char *name,
@@ -245,8 +237,6 @@ wg_model_head wg__bert_predictions_head(wg_bert_predictions *head, wg_tensor *hi
 static wg_model_head head_of(wg_module *module, wg_tensor *hidden) {
     return wg__bert_predictions_head(((wg_bert_for_pretraining *)module)->predictions, hidden);
 }
-
-/* ---- The record ---- */
 
 static wg_module *create(const void *config, uint64_t seed) {
     return (wg_module *)wg__bert_for_pretraining_new(config, seed);

@@ -40,8 +40,6 @@ typedef struct wg_bert_config {
  * 256), "bert-small" (4, 512), "bert-base" (12, 768); all with the 30522 uncased tokens. */
 WG_API extern const wg_model_type wg_bert_type;
 
-/* ---- The encoder ---- */
-
 typedef struct wg_bert_layer {
     wg_module module;
     wg_multi_head_attention *attention;

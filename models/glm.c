@@ -14,8 +14,6 @@
 
 #define WHERE "glm_config" /* in messages */
 
-/* ---- Configuration ---- */
-
 /* The vocabulary is that of bert-base-uncased with the tokens of GLM, filled up to a multiple of
  * 128. */
 #define PRESET(layers, width, heads)                                                               \
@@ -87,8 +85,6 @@ static int fit_config(void *fitting, wg_model_fit *fit) {
     return 0;
 }
 
-/* ---- Construction ---- */
-
 static wg_layer_norm *norm(wg_module *parent, const char *name, const wg_glm_config *config) {
     const wg_layer_norm_options options = {.eps = config->layernorm_epsilon};
     return wg_layer_norm_new(parent, name, config->hidden_size, &options);
@@ -148,8 +144,6 @@ wg_glm *wg__glm_new(const wg_glm_config *config, uint64_t seed) {
     return wg_module_finish(module);
 }
 
-/* ---- Forward ---- */
-
 /* word + position + block position, with dropout: (B, T)   ->   (B, T, C). */
 static wg_tensor *embed(wg_glm *model, const wg_model_inputs *inputs, int64_t first) {
     wg_scope scope;
@@ -198,8 +192,6 @@ static wg_tensor *forward(wg_module *module, const wg_model_inputs *inputs) {
 static wg_model_head head_of(wg_module *module, wg_tensor *hidden) {
     return (wg_model_head){.table = ((wg_glm *)module)->words, .hidden = hidden};
 }
-
-/* ---- The record ---- */
 
 static wg_module *create(const void *config, uint64_t seed) {
     return (wg_module *)wg__glm_new(config, seed);

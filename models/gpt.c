@@ -13,8 +13,6 @@
 
 #define WHERE "gpt_config" /* in messages */
 
-/* ---- Configuration ---- */
-
 #define PRESET(layers, width, heads)                                                               \
     &(const wg_gpt_config) {                                                                       \
         .vocab_size = 50257, .n_positions = 1024, .n_embd = width, .n_layer = layers,              \
@@ -71,8 +69,6 @@ static int check(const void *checked) {
     return wg__check_divides(WHERE, "n_head", config->n_head, "n_embd", config->n_embd);
 }
 
-/* ---- Construction ---- */
-
 static wg_layer_norm *norm(wg_module *parent, const char *name, const wg_gpt_config *config) {
     const wg_layer_norm_options options = {.eps = config->layer_norm_epsilon};
     return wg_layer_norm_new(parent, name, config->n_embd, &options);
@@ -128,8 +124,6 @@ wg_gpt *wg__gpt_new(const wg_gpt_config *config, uint64_t seed) {
     return wg_module_finish(module);
 }
 
-/* ---- Forward ---- */
-
 wg_tensor *wg__gpt_layer_forward(void *layers, int64_t index, wg_tensor *x,
                                  const wg_stack_inputs *inputs) {
     wg_gpt_layer *layer = ((wg_gpt_layer **)layers)[index];
@@ -173,8 +167,6 @@ static wg_tensor *forward(wg_module *module, const wg_model_inputs *inputs) {
 static wg_model_head head_of(wg_module *module, wg_tensor *hidden) {
     return (wg_model_head){.table = ((wg_gpt *)module)->words, .hidden = hidden};
 }
-
-/* ---- The record ---- */
 
 static wg_module *create(const void *config, uint64_t seed) {
     return (wg_module *)wg__gpt_new(config, seed);

@@ -37,8 +37,6 @@ static const char *head_name(const wg_model_type *type, wg__head_kind kind) {
     return type->names.answers ? type->names.answers : "qa_outputs";
 }
 
-/* ---- Construction ---- */
-
 static void headed_encoder_destroy(wg_module *module) {
     wg__headed_encoder *model = (wg__headed_encoder *)module;
     wg__labels_free(&model->labels);
@@ -77,8 +75,6 @@ wg__headed_encoder *wg__headed_encoder_new(const wg_model_type *type, wg__head_k
         wg__labels_copy(&model->labels, labels);
     return wg_module_finish(module);
 }
-
-/* ---- Forward ---- */
 
 wg_model wg__headed_encoder_model(wg__headed_encoder *model) {
     return (wg_model){.type = model->type, .module = &model->module, .config = model->config};
@@ -126,8 +122,6 @@ wg_tensor *wg__answer_loss(wg_tensor *start, wg_tensor *end, wg_tensor *starts, 
                             wg_cross_entropy(end, ends, WG_IGNORE_INDEX, NULL));
     return wg_scope_end(&scope, wg_mul_scalar(sum, 0.5));
 }
-
-/* ---- Labels in configurations ---- */
 
 static int add_label(wg__labels *labels, const char *name) {
     const int64_t before = labels->count, number = wg__labels_add(labels, name);
@@ -236,8 +230,6 @@ char *wg__headed_encoder_config(const wg__headed_encoder *model) {
     return text;
 }
 
-/* ---- By configuration ---- */
-
 static wg__headed_encoder *make(const wg_model_type *type, wg__head_kind kind, const char *json,
                                 const wg__labels *labels, uint64_t seed) {
     void *config = wg__alloc(type->settings.size);
@@ -303,8 +295,6 @@ int wg__head_of_config(const wg_model_type *type, wg_config *config) {
     }
     return -1;
 }
-
-/* ---- From checkpoints ---- */
 
 typedef struct head_loading {
     const char *path;

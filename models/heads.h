@@ -76,8 +76,6 @@ char *wg__headed_encoder_config(const wg__headed_encoder *model);
  * problem_type without labels; MEMORY] */
 int wg__labels_of_config(const char *json, wg__labels *labels);
 
-/* ---- From checkpoints ---- */
-
 /* Reads a fine-tuned model, whose module is a wg__headed_encoder, and its tokenizer. After an error
  * they are {0} and NULL. [NOT_FOUND, IO, FORMAT; STATE for a checkpoint of something else] */
 int wg__headed_encoder_load(const char *path, wg__head_kind kind, wg_model *model,

@@ -15,8 +15,6 @@
 
 #define WHERE "llama_config" /* in messages */
 
-/* ---- Configuration ---- */
-
 #define SIZES(vocabulary, width, inner, layers, heads, shared, positions, tied)                    \
     .vocab_size = vocabulary, .hidden_size = width, .intermediate_size = inner,                    \
     .num_hidden_layers = layers, .num_attention_heads = heads, .num_key_value_heads = shared,      \
@@ -206,8 +204,6 @@ static void sizes_of(const void *measured, wg_model_sizes *sizes) {
         2 * config->num_key_value_heads * (config->hidden_size / config->num_attention_heads);
 }
 
-/* ---- Construction ---- */
-
 static wg_rms_norm *norm(wg_module *parent, const char *name, const wg_llama_config *config) {
     const wg_rms_norm_options options = {.eps = config->rms_norm_eps};
     return wg_rms_norm_new(parent, name, config->hidden_size, &options);
@@ -281,8 +277,6 @@ wg_llama *wg__llama_new(const wg_llama_config *config, uint64_t seed) {
     return wg_module_finish(module);
 }
 
-/* ---- Forward ---- */
-
 static wg_tensor *layer_forward(void *layers, int64_t index, wg_tensor *x,
                                 const wg_stack_inputs *inputs) {
     wg_llama_layer *layer = ((wg_llama_layer **)layers)[index];
@@ -320,8 +314,6 @@ static wg_tensor *forward(wg_module *module, const wg_model_inputs *inputs) {
 static wg_model_head head_of(wg_module *module, wg_tensor *hidden) {
     return (wg_model_head){.linear = ((wg_llama *)module)->head, .hidden = hidden};
 }
-
-/* ---- The record ---- */
 
 static wg_module *create(const void *config, uint64_t seed) {
     return (wg_module *)wg__llama_new(config, seed);

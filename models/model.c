@@ -56,9 +56,9 @@ const wg_model_type *wg_model_type_find(const char *name) {
         snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "",
                  types[i]->name);
     }
-    wg_fail(WG_ERROR_NOT_FOUND, WHERE, "there is no model \"%.64s\"; there are %s%s", name, names,
-            wg__suggestion(suggestion, sizeof suggestion, name, type_name, NULL));
-    return NULL;
+    return wg__fail_null(WG_ERROR_NOT_FOUND, WHERE, "there is no model \"%.64s\"; there are %s%s",
+                         name, names,
+                         wg__suggestion(suggestion, sizeof suggestion, name, type_name, NULL));
 }
 
 const wg_model_type *wg__model_type_of_config(const char *path, const char *json) {
@@ -122,10 +122,10 @@ const wg_model_preset *wg__model_preset_find(const wg_model_type *type, const ch
         snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", names[0] ? ", " : "",
                  preset->name);
     }
-    wg_fail(WG_ERROR_ARGUMENT, type->settings.where, "there is no preset \"%.64s\"; there are %s%s",
-            name, names,
-            wg__suggestion(suggestion, sizeof suggestion, name, preset_name, type->presets));
-    return NULL;
+    return wg__fail_null(
+        WG_ERROR_ARGUMENT, type->settings.where, "there is no preset \"%.64s\"; there are %s%s",
+        name, names,
+        wg__suggestion(suggestion, sizeof suggestion, name, preset_name, type->presets));
 }
 
 const char *wg__model_preset_name(int index) {

@@ -17,8 +17,6 @@
 
 #define WHERE "modernbert_config" /* in messages */
 
-/* ---- Configuration ---- */
-
 #define SIZES(layers, width, heads, inner, positions, pooling)                                     \
     .vocab_size = 50368, .hidden_size = width, .intermediate_size = inner,                         \
     .num_hidden_layers = layers, .num_attention_heads = heads, .hidden_activation = WG_GATE_GEGLU, \
@@ -209,8 +207,6 @@ static void sizes_of(const void *measured, wg_model_sizes *sizes) {
         (wg_initializer){WG_INIT_TRUNCATED_NORMAL, 1 / sqrt((double)config->hidden_size)};
 }
 
-/* ---- Construction ---- */
-
 static wg_layer_norm *norm(wg_module *parent, const char *name,
                            const wg_modernbert_config *config) {
     const wg_layer_norm_options options = {.eps = config->norm_eps, .no_bias = !config->norm_bias};
@@ -319,8 +315,6 @@ wg_modernbert_for_masked_lm *wg__modernbert_for_masked_lm_new(const wg_modernber
     return wg_module_finish(&model->module);
 }
 
-/* ---- The encoder ---- */
-
 static wg_tensor *normalise(wg_layer_norm *norm, wg_tensor *x) {
     return norm ? wg_layer_norm_forward(norm, x) : x;
 }
@@ -411,8 +405,6 @@ static wg_model_head head_of(wg_module *module, wg_tensor *hidden) {
     return (wg_model_head){.linear = model->decoder,
                            .hidden = wg__modernbert_head(&model->encoder->module, hidden)};
 }
-
-/* ---- The record ---- */
 
 static wg_module *create(const void *config, uint64_t seed) {
     return (wg_module *)wg__modernbert_for_masked_lm_new(config, seed);

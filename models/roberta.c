@@ -11,8 +11,6 @@
 
 #define WHERE "roberta_config" /* in messages */
 
-/* ---- Configuration ---- */
-
 #define PRESET(layers, width, heads, inner, vocabulary)                                            \
     &(const wg_roberta_config) {                                                                   \
         .bert = {.vocab_size = vocabulary,                                                         \
@@ -93,8 +91,6 @@ static void sizes_of(const void *measured, wg_model_sizes *sizes) {
     sizes->head_init = wg__truncated_init(config->initializer_range);
 }
 
-/* ---- Construction ---- */
-
 static wg_roberta *roberta_new(wg_module *parent, const char *name, const wg_roberta_config *config,
                                bool pooler) {
     if (wg__model_config_check(&wg_roberta_type, config) < 0)
@@ -126,8 +122,6 @@ wg_roberta_for_masked_lm *wg__roberta_for_masked_lm_new(const wg_roberta_config 
     return wg_module_finish(&model->module);
 }
 
-/* ---- Forward ---- */
-
 /* Where all segments are one, separators alone tell two texts apart. */
 static wg_tensor *encoder_forward(wg_module *encoder, const wg_model_inputs *inputs) {
     wg_bert *bert = ((wg_roberta *)encoder)->bert;
@@ -151,8 +145,6 @@ static wg_tensor *encoder_pool(wg_module *encoder, wg_tensor *hidden, wg_tensor 
 static wg_model_head head_of(wg_module *module, wg_tensor *hidden) {
     return wg__bert_predictions_head(((wg_roberta_for_masked_lm *)module)->head, hidden);
 }
-
-/* ---- The record ---- */
 
 static wg_module *create(const void *config, uint64_t seed) {
     return (wg_module *)wg__roberta_for_masked_lm_new(config, seed);

@@ -5,7 +5,6 @@
  *
  *     bytes(n layers)  =  bytes(3)  +  (n - 3) (bytes(3) - bytes(2))
  */
-#include <math.h>
 
 #include "models/internal.h"
 #include "nn/internal.h"
@@ -85,8 +84,6 @@ int wg__model_check_memory(const wg_model_type *type, const void *config) {
         "take a configuration with fewer or narrower layers or a smaller vocabulary",
         bytes, there, there / 0x1p30);
 }
-
-/* ---- Operations ---- */
 
 /* The numbers in the matrices of linear layers below a module; *has_head tells if one of them gives
  * logits of that vocabulary. */

@@ -16,8 +16,6 @@
 
 #define WHERE "t5_config" /* in messages */
 
-/* ---- Configuration ---- */
-
 #define PRESET(layers, width, inner, heads, net)                                                   \
     &(const wg_t5_config) {                                                                        \
         .vocab_size = 32128, .d_model = width, .d_kv = 64, .d_ff = inner, .num_layers = layers,    \
@@ -124,7 +122,7 @@ static void sizes_of(const void *measured, wg_model_sizes *sizes) {
     sizes->pad_id = config->pad_token_id;
 }
 
-/* ---- Construction: standard deviations are those of the published code ---- */
+/* Standard deviations of initial values are those of the published code. */
 
 static wg_initializer normal(const wg_t5_config *config, double fan) {
     return (wg_initializer){WG_INIT_NORMAL, config->initializer_factor / sqrt(fan)};
@@ -236,8 +234,6 @@ wg_t5 *wg__t5_new(const wg_t5_config *config, uint64_t seed) {
     return wg_module_finish(module);
 }
 
-/* ---- Forward ---- */
-
 static wg_tensor *add(wg_t5_block *block, wg_tensor *x, wg_tensor *y,
                       const wg_stack_inputs *inputs) {
     return wg_add(x, wg_dropout(&block->module, y, inputs->dropout));
@@ -315,8 +311,6 @@ static wg_model_head head_of(wg_module *module, wg_tensor *hidden) {
     const double scale = 1 / sqrt((double)model->config.d_model);
     return (wg_model_head){.table = model->words, .hidden = wg_mul_scalar(hidden, scale)};
 }
-
-/* ---- The record ---- */
 
 static wg_module *create(const void *config, uint64_t seed) {
     return (wg_module *)wg__t5_new(config, seed);

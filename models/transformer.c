@@ -14,8 +14,6 @@
 
 #define WHERE "transformer_config" /* in messages */
 
-/* ---- Configuration ---- */
-
 /* The paper's vocabulary is one of 37000 byte pairs; the tokens are fairseq's, whose decoders begin
  * with the end token. */
 #define PRESET(layers, width, heads, inner, dropped, ...)                                          \
@@ -158,8 +156,6 @@ static void sizes_of(const void *measured, wg_model_sizes *sizes) {
     sizes->encoder_layers = ((const wg_transformer_config *)measured)->encoder_layers;
 }
 
-/* ---- Construction ---- */
-
 /* Arguments for the layers of a stack. */
 typedef struct layer_kind {
     const wg_transformer_config *config;
@@ -273,8 +269,6 @@ wg_transformer *wg__transformer_new(const wg_transformer_config *config, uint64_
     return wg_module_finish(module);
 }
 
-/* ---- Layers ---- */
-
 static wg_tensor *layer_forward(void *stack, int64_t index, wg_tensor *x,
                                 const wg_stack_inputs *inputs) {
     wg_transformer_layer *layer = ((wg_transformer_stack *)stack)->layers[index];
@@ -334,8 +328,6 @@ static wg_tensor *stack_forward(wg_transformer *model, wg_transformer_stack *sta
     return wg_scope_end(&scope, stack->norm ? wg_layer_norm_forward(stack->norm, x) : x);
 }
 
-/* ---- Forward ---- */
-
 static wg_tensor *encode(wg_module *module, wg_tensor *ids, wg_tensor *keep) {
     wg_transformer *model = (wg_transformer *)module;
     wg_scope scope;
@@ -366,8 +358,6 @@ static wg_model_head head_of(wg_module *module, wg_tensor *hidden) {
                            .hidden = hidden,
                            .label_smoothing = model->config.label_smoothing};
 }
-
-/* ---- The record ---- */
 
 static wg_module *create(const void *config, uint64_t seed) {
     return (wg_module *)wg__transformer_new(config, seed);

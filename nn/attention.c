@@ -10,8 +10,6 @@
 #include "tensor/ops.h"
 #include "tensor/ops/attention/attention.h"
 
-/* ---- Construction ---- */
-
 static const char *or_else(const char *name, const char *otherwise) {
     return name ? name : otherwise;
 }
@@ -89,8 +87,6 @@ wg_multi_head_attention *wg_multi_head_attention_new(
     return wg_module_finish(&attention->module);
 }
 
-/* ---- Heads ---- */
-
 /* (B, T, H D)   ->   (B, H, T, D), a view. */
 static wg_tensor *split_heads(wg_tensor *x, int64_t heads) {
     if (!x)
@@ -98,8 +94,6 @@ static wg_tensor *split_heads(wg_tensor *x, int64_t heads) {
     int64_t b = wg_tensor_size(x, 0), t = wg_tensor_size(x, 1), c = wg_tensor_size(x, 2);
     return wg_transpose(wg_reshape(x, WG_DIMS(b, t, heads, c / heads)), 1, 2);
 }
-
-/* ---- Queries, keys and values ---- */
 
 typedef struct projections {
     wg_tensor *q, *k, *v; /* (B, Tq, H D), (B, Tk, Hkv D) twice */
@@ -137,8 +131,6 @@ static void project_jointly(const wg_multi_head_attention *a, wg_tensor *x_of_qu
 typedef struct heads {
     wg_tensor *q, *k, *v; /* (B, H, Tq, D), (B, Hkv, Tk, D) twice: of all that is seen */
 } heads;
-
-/* ---- Attention itself ---- */
 
 /* Every key and value head as often as query heads share it: (B, Hkv, T, D) -> (B, H, T, D). */
 static wg_tensor *repeat_heads(wg_tensor *x, int64_t heads) {
@@ -238,13 +230,11 @@ static wg_tensor *attend(const wg_multi_head_attention *a, const projections *p,
     return wg_reshape(wg_transpose(y, 1, 2), WG_DIMS(size[0], size[2], size[1] * size[3]));
 }
 
-/* ---- Attention from some positions alone.
+/* Attention from some positions alone. Where fewer than half of the positions are output positions,
+ * only these get queries. A batch holds R of them for each sequence, where R is the largest number
+ * of output positions of a sequence:
  *
- * Where fewer than half of the positions are output positions, only these get queries. A batch
- * holds R of them for each sequence, where R is the largest number of output positions of a
- * sequence:
- *
- *     x (B, Tq, C) --rows--> (B, R, C) -> queries -> (B, R, H D) --places--> (N, H D) ---- */
+ *     x (B, Tq, C) --rows--> (B, R, C) -> queries -> (B, R, H D) --places--> (N, H D) */
 
 typedef struct query_rows {
     int64_t most;     /* R; 0: queries are of all positions */
@@ -329,12 +319,6 @@ static wg_tensor *query_rows_of(const query_rows *some, wg_tensor *table) {
     return wg_reshape(rows, WG_DIMS(-1, 1, some->most, wg_tensor_size(table, -1)));
 }
 
-/* x (B, Tq, C) -> (B, R, C). */
-static wg_tensor *query_rows_of_x(const query_rows *some, wg_tensor *x) {
-    return wg_reshape(wg_index_select(wg_flatten(x, 0, 1), 0, some->rows),
-                      WG_DIMS(-1, some->most, wg_tensor_size(x, 2)));
-}
-
 /* The rows of a mask, which alone says which keys each query sees: causal attention and windows,
  * which are for queries at all positions, go from the options into it. */
 static wg_tensor *query_rows_mask(const query_rows *some, wg_tensor *mask, int64_t queries,
@@ -346,8 +330,6 @@ static wg_tensor *query_rows_mask(const query_rows *some, wg_tensor *mask, int64
     options->window = 0;
     return !seen ? rows : mask ? wg_logical_and(rows, seen) : seen;
 }
-
-/* ---- Forward ---- */
 
 static int check_rank(const char *what, const wg_tensor *x) {
     if (wg_tensor_ndim(x) == 3)
@@ -401,7 +383,8 @@ wg_tensor *wg_multi_head_attention_forward(wg_multi_head_attention *a, wg_tensor
         own.mask = query_rows_mask(&some, own.mask, wg_tensor_size(x, 1), &options);
         p.cos = query_rows_of(&some, own.cos);
         p.sin = query_rows_of(&some, own.sin);
-        x_of_queries = query_rows_of_x(&some, x);
+        x_of_queries = wg_reshape(wg_index_select(wg_flatten(x, 0, 1), 0, some.rows),
+                                  WG_DIMS(-1, some.most, wg_tensor_size(x, 2))); /* (B, R, C) */
     }
     if (!wg_error_pending()) {
         wg_linear *const layers[] = {a->query, a->key, a->value};

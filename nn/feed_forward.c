@@ -1,7 +1,6 @@
 /* Feed-forward nets, plain and gated. */
 #include "nn/feed_forward.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/internal.h"
@@ -61,8 +60,6 @@ wg_tensor *wg_feed_forward_forward(wg_feed_forward *net, wg_tensor *x) {
     wg_tensor *y = wg_linear_forward(net->down, wg_dropout(&net->module, inner, net->dropout));
     return wg_module_leave(&place, wg_scope_end(&scope, y));
 }
-
-/* ---- The gated net ---- */
 
 /* T5 1.1's. */
 static wg_tensor *geglu_tanh(wg_tensor *gate, wg_tensor *value) {

@@ -11,8 +11,6 @@
 
 #define WHERE "lora"
 
-/* ---- Which modules ---- */
-
 /* Whether a path is `name`, or ends with it after a dot. */
 static bool is_named(const char *path, const char *name) {
     const size_t length = strlen(path), end = strlen(name);
@@ -70,8 +68,6 @@ static const char *list_linears(wg_module *root, char *text, size_t size) {
     }
     return text;
 }
-
-/* ---- Attaching ---- */
 
 /* y + s B A dropout(x), with s on the narrow side. */
 static wg_tensor *forward(wg_linear *linear, const wg__linear_stand_in *own, wg_tensor *x) {
@@ -204,8 +200,6 @@ int64_t wg__lora_count(wg_module *module) {
     }
     return count;
 }
-
-/* ---- Merging ---- */
 
 wg_tensor *wg__lora_merged(wg_tensor *weight, wg_tensor *a, wg_tensor *b, double scale,
                            bool transposed) {

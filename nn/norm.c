@@ -50,8 +50,6 @@ wg_tensor *wg_rms_norm_forward(wg_rms_norm *norm, wg_tensor *x) {
     return wg_module_leave(&place, y);
 }
 
-/* ---- Add & Norm ---- */
-
 wg_add_norm *wg_add_norm_new(wg_module *parent, const char *name, int64_t width,
                              const wg_add_norm_options *options) {
     options = options ? options : &(const wg_add_norm_options){0};
@@ -82,8 +80,6 @@ wg_tensor *wg_add_norm_after(wg_add_norm *add_norm, wg_tensor *x, wg_tensor *y) 
         sum = wg_layer_norm_forward(add_norm->norm, sum);
     return wg_module_leave(&place, wg_scope_end(&scope, sum));
 }
-
-/* ---- Batch normalisation ---- */
 
 wg_batch_norm *wg_batch_norm_new(wg_module *parent, const char *name, int64_t channels,
                                  const wg_batch_norm_options *options) {
@@ -175,8 +171,6 @@ wg_tensor *wg_batch_norm_forward(wg_batch_norm *norm, wg_tensor *x) {
     wg_module_enter(&norm->module, &place);
     return wg_module_leave(&place, normalise(norm, x));
 }
-
-/* ---- Group normalisation ---- */
 
 wg_group_norm *wg_group_norm_new(wg_module *parent, const char *name, int64_t groups,
                                  int64_t channels, const wg_group_norm_options *options) {

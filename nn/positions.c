@@ -38,8 +38,6 @@ static int check_table(const char *where, wg_spec *spec, wg_dtype dtype, int64_t
                    (long long)positions, wanted / 0x1p30, there / 0x1p30);
 }
 
-/* ---- Rotary ---- */
-
 /* The angle between two neighbouring positions. */
 static double step_of(double frequency, const wg_rotary_options *options) {
     const double factor = options->factor == 0 ? 1 : options->factor;
@@ -130,8 +128,6 @@ wg_tensor *wg__sinusoidal_table(wg_dtype dtype, int64_t width, int64_t first, in
     return wg_scope_end(&scope, wg_cast(table, dtype));
 }
 
-/* ---- Relative, in buckets ---- */
-
 wg_relative_position *wg__relative_position_new(wg_module *parent, const char *name, int64_t heads,
                                                 const wg_relative_position_options *options) {
     options = options ? options : &(const wg_relative_position_options){0};
@@ -216,8 +212,6 @@ wg_tensor *wg__block_position_forward(wg_block_position *positions, wg_tensor *x
     x = wg_add(x, wg_embedding_forward(positions->block_positions, block_position_ids));
     return wg_module_leave(&place, wg_scope_end(&scope, x));
 }
-
-/* ---- Masks ---- */
 
 wg_tensor *wg_padding_mask(wg_tensor *keep) {
     if (!keep)

@@ -9,8 +9,6 @@
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 
-/* ---- LSTM and GRU: parameters ---- */
-
 static int directions_of(const wg_recurrent *layer) {
     return layer->options.bidirectional ? 2 : 1;
 }
@@ -74,8 +72,6 @@ wg_gru *wg_gru_new(wg_module *parent, const char *name, int64_t in, int64_t hidd
                    const wg_recurrent_options *options) {
     return recurrent_new("gru", 3, parent, name, in, hidden, options);
 }
-
-/* ---- LSTM and GRU: forward ---- */
 
 /* The states of all layers and directions in a row: the first ones, which may be absent, and the
  * last ones. */
@@ -227,8 +223,6 @@ wg_tensor *wg_min_gru_forward(wg_min_gru *gru, wg_tensor *x, wg_tensor **h) {
         *h = y && wg_tensor_size(y, 1) > 0 ? wg_scope_escape(wg_select(y, 1, -1)) : *h;
     return wg_module_leave(&place, wg_scope_end(&scope, y));
 }
-
-/* ---- Mamba ---- */
 
 /* Log A begins as log 1 ... log N (S4D-real), D as ones; the bias of the steps spreads them from
  * 0.001 to 0.1, evenly in their logarithms. */

@@ -9,7 +9,6 @@
 #include "data/tokenizer/text_file.h"
 #include "objectives/blank_infilling.h"
 #include "tensor/easy.h"
-#include "tensor/internal.h"
 
 #define WHERE "blank_batches"
 

@@ -17,8 +17,6 @@ typedef struct causal {
     wg_token_window *windows; /* (B) of the batch in the making */
 } causal;
 
-/* ---- Batches ---- */
-
 /* Row i of the batch has the tokens of windows[i], shifted by one between ids and labels. */
 static int read_windows(const wg_dataset *stream, int64_t count, const wg_token_window *windows,
                         int64_t sequence, wg_causal_batch *batch) {
@@ -102,8 +100,6 @@ wg_batches *wg_causal_batches_new(const wg_dataset *stream,
         &s->windows, (wg_batch_source){.build = build, .free = free_source}, batch, o.seed);
 }
 
-/* ---- Beginning ---- */
-
 /* An evaluation alone takes as many positions as the model has, within reason, and batches whose
  * logits stay small. */
 static void choose_sizes(wg_training *t) {
@@ -162,8 +158,6 @@ static wg_tensor *loss_of(wg_training *t, const void *batch, wg_metrics *metrics
     (void)metrics;
     return batch_loss(t, batch, wg__sequence_parts(t));
 }
-
-/* ---- Evaluation ---- */
 
 static bool by_document(const wg_training *t) {
     return t->setup.evaluation && t->setup.evaluation->by_document;
@@ -260,8 +254,6 @@ static int generate(const wg_model *model, const wg_tokenizer *tokenizer,
     text->generator = options->generator;
     return wg_generate(model, 1, text, &how);
 }
-
-/* ---- Scoring texts ---- */
 
 /*     ids      <s> x1  x2          x1  x2
  *     labels   x1  x2  x3          x2  x3                                                     */

@@ -40,8 +40,6 @@ static inline int64_t wg__cloze_count(const wg__cloze *cloze, int64_t label) {
     return cloze->starts[label + 1] - cloze->starts[label];
 }
 
-/* ---- The pattern ---- */
-
 /* The places for texts: of a line's only one; of its first and second. */
 static const char *const places[] = {"{text}", "{text_a}", "{text_b}"};
 enum { ONLY, FIRST, SECOND, PLACES };
@@ -130,8 +128,6 @@ static int encode_verbalizers(wg__cloze *cloze, const wg_tokenizer *tokenizer) {
     return 0;
 }
 
-/* ---- Making one ---- */
-
 static char *copy_text(const char *text) {
     wg__text copy = {0};
     return wg__text_append(&copy, text, (int64_t)strlen(text)) < 0 ? NULL : copy.bytes;
@@ -218,8 +214,6 @@ int64_t wg__cloze_longest(const wg__cloze *cloze) {
     return longest;
 }
 
-/* ---- As JSON ---- */
-
 char *wg__cloze_to_json(const wg__cloze *cloze) {
     json_t *verbalizers = json_object();
     for (int64_t i = 0; i < cloze->labels.count; i++)
@@ -273,9 +267,9 @@ wg__labelled_text *wg__cloze_text_load(const wg__cloze *cloze, const char *path,
     if (!text || (wg__labelled_text_pair(text, 0).second != NULL) == cloze->pairs)
         return text;
     wg__examples_free(&text->base);
-    wg_fail(WG_ERROR_ARGUMENT, WHERE, "%s has %s a line; the pattern \"%.200s\" takes %s", path,
-            cloze->pairs ? "one text" : "two texts", cloze->pattern, cloze->pairs ? "two" : "one");
-    return NULL;
+    return wg__fail_null(
+        WG_ERROR_ARGUMENT, WHERE, "%s has %s a line; the pattern \"%.200s\" takes %s", path,
+        cloze->pairs ? "one text" : "two texts", cloze->pattern, cloze->pairs ? "two" : "one");
 }
 
 static int64_t pattern_tokens(const wg__cloze *cloze) {
@@ -417,8 +411,6 @@ wg_tensor *wg__cloze_scores(const wg_model *model, const wg__cloze_batch *batch)
     return wg_scope_end(&scope, wg_neg(summed));
 }
 
-/* ---- The cloze in a configuration, under "cloze" ---- */
-
 static char *config(const wg_training *t) {
     char *sizes = wg_model_config_json(t->setup.model),
          *json = wg__cloze_to_json(((const wg__head_run *)t->context)->own);
@@ -471,8 +463,6 @@ static wg__cloze *new_cloze(const wg_cloze_options *options, const wg_tokenizer 
     wg__labels_free(&labels);
     return cloze;
 }
-
-/* ---- Training ---- */
 
 /* Dropout begins at the seed of this run, not where pretraining left it. */
 static int adapt(const wg_objective *objective, const wg_training_setup *setup,

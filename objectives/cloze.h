@@ -50,8 +50,6 @@ wg__cloze *wg__cloze_from_json(const char *json, const wg_tokenizer *tokenizer);
 wg__labelled_text *wg__cloze_text_load(const wg__cloze *cloze, const char *path,
                                        const wg_tokenizer *tokenizer);
 
-/* ---- Batches ---- */
-
 /* B examples of K labels. Owned by the scope that was open. */
 typedef struct wg__cloze_batch {
     wg__blank_batch blanks; /* its N are B * S: every example has the same S targets */

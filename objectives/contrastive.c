@@ -37,8 +37,6 @@ typedef struct contrastive {
     wg_token_pair *pairs;      /* (2 B) of a batch: the first texts, then the second ones */
 } contrastive;
 
-/* ---- The model ---- */
-
 static int make_model(const char *json, const wg_training_setup *setup, double dropout,
                       wg_model *model) {
     const wg_model_type *type = wg_model_type_of(setup->checkpoint);
@@ -178,8 +176,6 @@ static wg_tensor *loss_of(wg_training *t, const void *batch, wg_metrics *metrics
     return loss && wg_metrics_add(metrics, "accuracy", right / count, count) == 0 ? loss : NULL;
 }
 
-/* ---- Evaluation ---- */
-
 /* The loss and the accuracy of a batch of held-out texts from `first` on. */
 static int measure_batch(const wg_training *t, int64_t first, int64_t count, void *context,
                          wg_metrics *metrics) {
@@ -254,8 +250,6 @@ static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
                        "--predictions are the cosines of pairs with numbers; the text has none");
     return wg__evaluate_examples(t, 0, mine->held_out.count, measure_batch, NULL, metrics);
 }
-
-/* ---- Results ---- */
 
 static void describe(const wg_training *t, FILE *stream) {
     const contrastive *mine = t->context;

@@ -10,8 +10,6 @@
 #include "tensor/internal.h"
 #include "tensor/ops.h"
 
-/* ---- Options ---- */
-
 #define AT(member) offsetof(wg_mlm_options, member)
 
 const char *wg__mask_unit_name(int unit) {
@@ -74,8 +72,6 @@ static wg_batches *hybrid_batches(const wg_training_setup *setup, const wg_datas
     return packed_batches_of(setup, text, measured, true);
 }
 
-/* ---- The losses ---- */
-
 static int64_t count_labels(wg_tensor *labels) {
     wg_scope scope;
     wg_scope_begin(&scope);
@@ -133,8 +129,6 @@ int wg__masked_loss_of(const wg_model *model, const wg__masked_batch *batch, int
     *loss = (wg__masked_loss){0};
     return -1;
 }
-
-/* ---- Training ---- */
 
 static int begin(wg_training *t) {
     const wg_model_type *type = t->setup.model->type;
@@ -280,8 +274,6 @@ static void print(const wg_metrics *metrics, FILE *stream) {
                 wg_metrics_weight(metrics, "causal_loss"));
 }
 
-/* ---- Filling [MASK] ---- */
-
 /* Encodes [CLS] text [SEP], with "[MASK]" in the text read as the token. */
 static int encode(const wg_tokenizer *tokenizer, const char *text, wg_token_list *list) {
     const int32_t class = wg_tokenizer_special(tokenizer, WG_TOKEN_CLASS);
@@ -365,20 +357,18 @@ static int fill_hybrid(const wg_model *model, const wg_tokenizer *tokenizer,
     return fill_masks(model, tokenizer, options, text, true, filled);
 }
 
-/* ---- Scoring texts ----
- *
- * The pseudo-log-likelihood (Salazar et al. 2020, arXiv:1910.14659, eq. 1): the sum over the tokens
- * of log p(token | the others). A row of a forward is a text with one token masked:
+/* Texts are scored by the pseudo-log-likelihood (Salazar et al. 2020, arXiv:1910.14659, eq. 1): the
+ * sum over the tokens of log p(token | the others). A row of a forward is a text with one token
+ * masked:
  *
  *     [CLS] [MASK] ##ing on [SEP]    [CLS] sing [MASK] on [SEP]    [CLS] sing ##ing [MASK] [SEP]
  *
  * Within words the later tokens of the same word are masked with it (Kauf & Ivanova 2023,
  * arXiv:2305.10588, PLL-word-l2r), since they tell what a rare word is:
  *
- *     [CLS] [MASK] [MASK] on [SEP]   [CLS] sing [MASK] on [SEP]    [CLS] sing ##ing [MASK] [SEP] */
-
-/* Scores as the record's `score` does. from_before: the model predicts a token from the hidden
- * state one before it. */
+ *     [CLS] [MASK] [MASK] on [SEP]   [CLS] sing [MASK] on [SEP]    [CLS] sing ##ing [MASK] [SEP]
+ *
+ * from_before: the model predicts a token from the hidden state one before it. */
 static int score_masks(const wg_model *model, const wg_tokenizer *tokenizer,
                        const wg_score_options *options, const wg_text_batch *texts,
                        bool from_before, wg_score *scores) {
@@ -445,8 +435,6 @@ static int score_hybrid(const wg_model *model, const wg_tokenizer *tokenizer,
                                      options, texts, scores);
     return score_masks(model, tokenizer, options, texts, true, scores);
 }
-
-/* ---- The records ---- */
 
 static const wg_objective_training training = {.begin = begin,
                                                .begin_step = begin_step,

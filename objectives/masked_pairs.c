@@ -5,8 +5,6 @@
 
 #include "base/array.h"
 #include "data/internal.h"
-#include "tensor/easy.h"
-#include "tensor/internal.h"
 
 #define WHERE "masked-lm"
 
@@ -35,8 +33,6 @@ typedef struct pairing {
     example *taken;           /* B */
     int64_t *places, *labels; /* B max_predictions entries each */
 } pairing;
-
-/* ---- The plan of an epoch ---- */
 
 static int64_t segment_tokens(const wg_dataset *corpus, segment s) {
     return wg__dataset_sentence_start(corpus, s.end) - wg__dataset_sentence_start(corpus, s.first);
@@ -100,8 +96,6 @@ static void take(void *context, int64_t row, const wg_example *taken) {
     pairing *p = context;
     p->taken[row] = p->examples[taken->index];
 }
-
-/* ---- Batches ---- */
 
 /* Moves `wanted` of the candidates to the front, in ascending order. */
 static void choose(int64_t *candidates, int64_t count, int64_t wanted, wg_generator *g) {

@@ -56,9 +56,9 @@ const wg_objective *wg_objective_find(const char *name) {
         length += (size_t)snprintf(names + length, sizeof names - length, "%s%s", i ? ", " : "",
                                    objectives[i]->name);
     }
-    wg_fail(WG_ERROR_NOT_FOUND, "objective", "there is no '%.64s'; %s are there%s", name, names,
-            wg__suggestion(suggestion, sizeof suggestion, name, objective_name, NULL));
-    return NULL;
+    return wg__fail_null(WG_ERROR_NOT_FOUND, "objective", "there is no '%.64s'; %s are there%s",
+                         name, names,
+                         wg__suggestion(suggestion, sizeof suggestion, name, objective_name, NULL));
 }
 
 /* Whether a configuration has the key of a mark, with the end of its text if the mark says one. */

@@ -63,8 +63,6 @@ static int measure_step(wg_tensor *const ends[2], const wg__example_batch *batch
                           (double)wg_tensor_count(batch->targets[0]));
 }
 
-/* ---- Answers ---- */
-
 /* The indices of the BEST largest of `count` numbers, largest first, the first of equal ones first.
  * Returns how many there are. */
 static int64_t find_best(const float *values, int64_t count, int64_t *best) {
@@ -121,8 +119,6 @@ static int predict(const wg_training *t, int64_t first, int64_t count, wg_tensor
     metrics->tokens += batch->inputs.tokens;
     return wg_metrics_add(metrics, "loss", mean, (double)count);
 }
-
-/* ---- Scores ---- */
 
 /* The best answer of each question, of the windows that have it the first of equal ones. */
 static answer_span *choose_answers(const wg__head_run *run) {
@@ -192,8 +188,6 @@ static int write_answers(const wg__head_run *run, const char *path) {
     json_decref(object);
     return file ? wg__predictions_close(file, path) : -1;
 }
-
-/* ---- Results ---- */
 
 static void describe(const wg_training *t, FILE *stream) {
     const wg__head_run *run = t->context;

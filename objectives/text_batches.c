@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/internal.h"
 #include "data/tokenizer/text_file.h"
 #include "objectives/internal.h"

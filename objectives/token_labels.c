@@ -61,8 +61,6 @@ static void weigh(const wg_training *t, const void *batch, wg_loss_part *parts) 
     parts[0].count = (double)((const wg__example_batch *)batch)->words;
 }
 
-/* ---- Evaluation ---- */
-
 static int predict(const wg_training *t, int64_t first, int64_t count, wg_tensor *const logits[2],
                    const wg__example_batch *batch, wg_metrics *metrics) {
     const wg__head_run *run = t->context;
@@ -146,8 +144,6 @@ static int write_words(const wg__head_run *run, const char *path) {
     }
     return file ? wg__predictions_close(file, path) : -1;
 }
-
-/* ---- Results ---- */
 
 static void describe(const wg_training *t, FILE *stream) {
     const wg__head_run *run = t->context;

@@ -19,8 +19,6 @@
 
 #define WHERE "translation"
 
-/* ---- Training ---- */
-
 static int begin(wg_training *t) {
     const wg_model_sizes sizes = wg_model_sizes_of(t->setup.model);
     wg__translation_tokens tokens;
@@ -70,12 +68,11 @@ static wg_batches *make_batches(const wg_training_setup *setup, const wg_dataset
     if (!measured || left_out == 0)
         return batches;
     wg_batches_free(batches);
-    wg_fail(
+    return wg__fail_null(
         WG_ERROR_ARGUMENT, WHERE,
         "%lld of the pairs to measure on are longer than the model's %lld positions; leave them "
         "out",
         (long long)left_out, (long long)options.longest);
-    return NULL;
 }
 
 /* The batch of an evaluation alone is for the search: wg_translation_use. */
@@ -105,8 +102,6 @@ static int measure(wg_training *t, const void *batch, wg_metrics *metrics) {
     return wg_metrics_add(metrics, "loss", wg_item(loss_of(t, batch, metrics)),
                           (double)((const wg__translation_batch *)batch)->tokens);
 }
-
-/* ---- Translating ---- */
 
 /* How much longer than its source a translation may be (Vaswani et al. 2017, section 6.1). */
 enum { LONGER = 50 };
@@ -187,8 +182,6 @@ static int compare_lengths(const void *left, const void *right) {
         return a->tokens.count < b->tokens.count ? -1 : 1;
     return (a->index > b->index) - (a->index < b->index);
 }
-
-/* ---- Out ---- */
 
 /* Of a vocabulary that the model has larger, only what the tokenizer knows. */
 static char *decode(const translator *t, wg_token_list *list) {
@@ -368,8 +361,6 @@ static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
         return -1;
     return batches == 0 && t->setup.evaluation ? score(t, metrics) : 0;
 }
-
-/* ---- Results ---- */
 
 /* The tokens of one side of all pairs. */
 static int64_t count_tokens(const wg_dataset *pairs, wg_side side) {

@@ -10,8 +10,6 @@
 
 #define WHERE "translation"
 
-/* ---- A batch ---- */
-
 /* Rows of ids that are filled up to the longest: (B, T). */
 typedef struct table {
     int64_t rows, columns;
@@ -134,8 +132,6 @@ int wg__translation_sources(int64_t count, const wg_token_list *rows,
     table_end(&t);
     return result;
 }
-
-/* ---- An epoch ---- */
 
 /* A pair among those of an epoch. Tokens are of the longer side, and of the source, each with its
  * end. */

@@ -73,8 +73,6 @@ int wg__average_add(wg_average *average, wg_tensor *tensor) {
     return -1;
 }
 
-/* ---- Passes over memory ---- */
-
 typedef struct pass {
     const wg__optimizer_loops *loops;
     char *tensor, *average;

@@ -20,8 +20,6 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- The walk ---- */
-
 static int64_t chunk_count(const wg__optimizer_entry *entry) {
     return (wg_tensor_count(entry->parameter) + WG__GRAIN - 1) / WG__GRAIN;
 }
@@ -68,8 +66,6 @@ void wg__optimizer_walk(wg_optimizer *optimizer, wg__optimizer_body body, void *
     wg__parallel_for(chunks, 1 + chunks * (WG__GRAIN - 1) / (elements + 1), walk_range, &walk);
 }
 
-/* ---- Called by the rules ---- */
-
 const wg__optimizer_loops *wg__optimizer_loops_of(const wg_optimizer *optimizer,
                                                   const wg__optimizer_entry *entry) {
     return entry->dtype == WG_F64 ? &optimizer->kernels->f64 : &optimizer->kernels->f32;
@@ -110,8 +106,6 @@ int wg__check_not_negative(const char *where, const char *name, double value) {
     return 0;
 }
 
-/* ---- Steps in backward ---- */
-
 int wg__optimizer_check_outside(const wg_optimizer *optimizer, const char *where) {
     return optimizer->in_backward.open
                ? wg_fail(WG_ERROR_STATE, where,
@@ -128,8 +122,6 @@ void wg__optimizer_leave_backward(wg_optimizer *optimizer) {
     }
     optimizer->in_backward.open = false;
 }
-
-/* ---- Parameters ---- */
 
 const wg__optimizer_kernels *wg__optimizer_kernels_for_cpu(void) {
 #ifdef WG_SIMD_X86
@@ -241,8 +233,6 @@ static int check_parameter(const wg_optimizer *optimizer, const char *name,
     return 0;
 }
 
-/* ---- Groups ---- */
-
 int wg_optimizer_add_group(wg_optimizer *optimizer, const wg_parameter_group *group) {
     static const char where[] = "optimizer_add_group";
     if (!optimizer || !group || wg_error_pending())
@@ -302,8 +292,6 @@ int wg__optimizer_check_groups(const wg_optimizer *optimizer, const char *where)
                            optimizer->entries[0].name);
     return 0;
 }
-
-/* ---- Adding parameters ---- */
 
 int wg_optimizer_add(wg_optimizer *optimizer, const char *name, wg_tensor *parameter,
                      bool no_decay) {
@@ -382,8 +370,6 @@ void wg_optimizer_zero_grad(wg_optimizer *optimizer) {
     optimizer->gradient_scale = 1;
     optimizer->not_finite = false;
 }
-
-/* ---- State ---- */
 
 int64_t wg_optimizer_steps(const wg_optimizer *optimizer) {
     return optimizer ? optimizer->steps : 0;

@@ -541,7 +541,7 @@ wg_optimizer *wg_optimizer_new(const wg_optimizer_choice *choice) {
                                               .weight_decay = decay,
                                               .match_adamw = true,
                                               .adamw = adam_options});
-    wg_fail(WG_ERROR_NOT_FOUND, "optimizer",
-            "there is no '%s'; sgd, adam, adamw, adafactor, lion and muon are there", name);
-    return NULL;
+    return wg__fail_null(WG_ERROR_NOT_FOUND, "optimizer",
+                         "there is no '%s'; sgd, adam, adamw, adafactor, lion and muon are there",
+                         name);
 }

@@ -34,8 +34,6 @@ void wg__optimizer_shard_clear(wg_optimizer *optimizer) {
     optimizer->shard = (wg__optimizer_shard){0};
 }
 
-/* ---- Who has what ---- */
-
 static int64_t count_of(const wg_optimizer *optimizer, int64_t index) {
     return wg_tensor_count(optimizer->entries[index].parameter);
 }

@@ -7,8 +7,6 @@
 #include "tensor/internal.h"
 #include "tensor/span.h"
 
-/* ---- Gradients ---- */
-
 static int find_gradient(wg__optimizer_entry *entry, const char *where) {
     entry->gradient = NULL;
     if (wg_tensor_dtype(entry->parameter) != entry->dtype)
@@ -47,8 +45,6 @@ static int64_t find_gradients(wg_optimizer *optimizer, const char *where) {
     }
     return found;
 }
-
-/* ---- Their norm ---- */
 
 static void measure_chunk(const wg__optimizer_chunk *chunk, void *context) {
     const wg_optimizer *optimizer = context;
@@ -118,8 +114,6 @@ int wg_optimizer_clip(wg_optimizer *optimizer, double max_norm, double *norm) {
     optimizer->gradient_scale = max_norm > 0 && measured > max_norm ? max_norm / measured : 1;
     return check_norm(optimizer, where, measured);
 }
-
-/* ---- The step ---- */
 
 static int update(wg_optimizer *optimizer, int64_t first, int64_t last, double learning_rate) {
     optimizer->first = first;

@@ -88,8 +88,6 @@ void wg__exchange_plan_free(wg__exchange_plan *plan) {
     wg__free(plan);
 }
 
-/* ---- Buckets ---- */
-
 static wg_tensor *parameter_of(const wg__exchange_plan *plan, int64_t entry) {
     return plan->optimizer->entries[entry].parameter;
 }
@@ -216,8 +214,6 @@ int64_t wg__exchange_bytes(const wg__exchange_plan *plan) {
     return plan ? (plan->optimizer->shard.elements + under_way) * (int64_t)plan->size : 0;
 }
 
-/* ---- Contents of a bucket ---- */
-
 /* Calls `move` for each slice of a share (of all shares: -1), with where it stands in the buffer.
  */
 static void for_slices(wg__exchange_plan *plan, const bucket *b, int share, char *buffer,
@@ -271,8 +267,6 @@ static void unpack_weights(wg__exchange_plan *plan, int64_t entry, int64_t begin
     memcpy(wg__entry_weight(&plan->optimizer->entries[entry], begin), at,
            (size_t)(end - begin) * plan->size);
 }
-
-/* ---- Gradients ---- */
 
 /* Waits for the oldest bucket, and adds this rank's part to its gradients. Sums are added in the
  * order in which they were begun, so that they are the same bits each time. */
@@ -411,8 +405,6 @@ int wg__exchange_mark_used(wg__exchange_plan *plan) {
     wg__free(flags);
     return status;
 }
-
-/* ---- Weights ---- */
 
 int wg__exchange_give_weights(wg__exchange_plan *plan) {
     int status = 0;

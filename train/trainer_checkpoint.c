@@ -5,10 +5,8 @@
 #include <string.h>
 
 #include "base/system.h"
-#include "io/weights/adapter.h"
 #include "tensor/internal.h"
 #include "tensor/kernels.h"
-#include "tensor/ops.h"
 #include "optim/internal.h"
 #include "base/internal.h"
 #include "io/internal.h"

@@ -1,7 +1,6 @@
 /* What a run knows of itself: which evaluation was best, and why it may have diverged. */
 #include "train/internal.h"
 
-#include <math.h>
 #include <stdio.h>
 
 #include "autograd/internal.h"
@@ -17,8 +16,6 @@ bool wg_trainer_best(const wg_trainer *trainer, int64_t *step, double *loss) {
     *loss = wg_history_column(&trainer->evaluations, "loss")[best];
     return true;
 }
-
-/* ---- Divergence ---- */
 
 /* Steps that the last one is held against, and how much more than usual is suspicious. */
 enum { USUAL_STEPS = 50, SUSPICIOUS = 5 };

@@ -45,8 +45,6 @@ int wg__trainer_check_group(const wg_trainer *trainer) {
     return 0;
 }
 
-/* ---- Buffers ---- */
-
 static int broadcast(wg_group *group, wg_tensor *x) {
     if (!wg_tensor_is_contiguous(x))
         return wg_fail(WG_ERROR_STATE, WHERE, "a tensor of the module is not contiguous");
@@ -126,8 +124,6 @@ int wg__trainer_share_buffers(wg_trainer *trainer) {
     wg__free(writers);
     return status;
 }
-
-/* ---- Before the first step ---- */
 
 static int agree(wg_trainer *trainer, const wg_state_dict *state) {
     wg_group *group = trainer->options.group;
@@ -218,8 +214,6 @@ int wg__trainer_begin_group(wg_trainer *trainer) {
     wg_state_dict_free(state);
     return status;
 }
-
-/* ---- Memory ---- */
 
 int64_t wg__trainer_weight_bytes(const wg_trainer *trainer) {
     const wg_optimizer *optimizer = trainer->optimizer;

@@ -44,8 +44,6 @@ typedef struct search {
     candidate *candidates;        /* (2 beam) of one sentence, the likeliest first */
 } search;
 
-/* ---- Beginning ---- */
-
 static int check_token(const char *what, int32_t id, const wg_beam_model *model) {
     if (id >= 0 && id < model->vocabulary)
         return 0;
@@ -79,8 +77,6 @@ static int64_t most_tokens(const search *s, int64_t sentence) {
     const int64_t most = s->max_lengths[sentence], limit = s->options.max_length;
     return limit > 0 && limit < most ? limit : most;
 }
-
-/* ---- The candidates of a sentence ---- */
 
 /* Puts a candidate into its place among the `count` likeliest so far; gives their number. */
 static int64_t insert(search *s, int64_t count, candidate new) {
@@ -119,8 +115,6 @@ static int64_t choose(search *s, int64_t first, int64_t stop) {
                        (long long)s->alive[first].sentence);
     return count;
 }
-
-/* ---- A step ---- */
 
 static double score(const search *s, double log_probability, int64_t length) {
     return log_probability / pow((5 + (double)length) / 6, s->options.alpha);
@@ -253,8 +247,6 @@ int wg__beam_search(const wg_beam_model *model, int64_t sentences, const int64_t
     wg__free(s.candidates);
     return result;
 }
-
-/* ---- Encoder-decoders ---- */
 
 typedef struct model_search {
     const wg_model *model;

@@ -4,7 +4,6 @@
 #include "models/generate/decode.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/array.h"
 #include "tensor/easy.h"
