@@ -82,20 +82,19 @@ int wg__kv_cache_truncate(wg_kv_cache *cache, int64_t length) {
     return 0;
 }
 
-static int reorder_room(wg_tensor **room, wg_tensor *index) {
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg_tensor *chosen = wg_index_select(*room, 0, index);
-    if (chosen) {
-        wg_release(*room);
-        *room = wg_keep(chosen);
-    }
-    wg_scope_end(&scope, NULL);
-    return chosen ? 0 : -1;
-}
-
 int wg__kv_cache_reorder(wg_kv_cache *cache, wg_tensor *index) {
-    if (!cache->key)
-        return 0;
-    return reorder_room(&cache->key, index) < 0 || reorder_room(&cache->value, index) < 0 ? -1 : 0;
+    wg_tensor **const rooms[] = {&cache->key, &cache->value};
+    int status = 0;
+    for (int i = 0; status == 0 && cache->key && i < 2; i++) {
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        wg_tensor *chosen = wg_index_select(*rooms[i], 0, index);
+        if (chosen) {
+            wg_release(*rooms[i]);
+            *rooms[i] = wg_keep(chosen);
+        }
+        wg_scope_end(&scope, NULL);
+        status = chosen ? 0 : -1;
+    }
+    return status;
 }

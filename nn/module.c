@@ -205,16 +205,13 @@ static void free_tree(wg_module *module) {
 void wg_module_free(wg_module *root) {
     if (!root)
         return;
-    if (root->parent == &freed) {
+    if (root->parent == &freed)
         wg_fail(WG_ERROR_STATE, "module_free", "this module was freed already");
-        return;
-    }
-    if (root->parent) {
+    else if (root->parent)
         wg_fail(WG_ERROR_ARGUMENT, "module_free", "\"%s\" belongs to its parent; free the root",
                 root->name);
-        return;
-    }
-    free_tree(root);
+    else
+        free_tree(root);
 }
 
 /* A block begins with the one before it, and has the array 16 bytes behind. */

@@ -297,8 +297,5 @@ wg_optimizer *wg_adafactor_new(const wg_adafactor_options *options) {
         wg__check_positive(where, "decay_rate", chosen.decay_rate) < 0 ||
         wg__check_not_negative(where, "weight_decay", chosen.weight_decay) < 0)
         return NULL;
-    wg_optimizer *optimizer = wg__optimizer_new(&adafactor);
-    if (optimizer)
-        optimizer->options.adafactor = chosen;
-    return optimizer;
+    return wg__optimizer_new(&adafactor, &chosen, sizeof chosen);
 }

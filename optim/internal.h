@@ -164,6 +164,11 @@ typedef struct wg__step_in_backward {
     int64_t stepped; /* entries so far */
 } wg__step_in_backward;
 
+typedef struct wg__own_options {
+    wg_update_rule rule;
+    void *context;
+} wg__own_options;
+
 struct wg_optimizer {
     const wg__optimizer_rule *rule;
     union {
@@ -172,10 +177,7 @@ struct wg_optimizer {
         wg_adafactor_options adafactor;
         wg_lion_options lion;
         wg_muon_options muon;
-        struct {
-            wg_update_rule rule;
-            void *context;
-        } own;
+        wg__own_options own;
     } options; /* with their defaults filled in */
     const wg__optimizer_kernels *kernels;
     int64_t steps;
@@ -194,8 +196,9 @@ struct wg_optimizer {
     wg__step_in_backward in_backward;
 };
 
-/* An optimizer without parameters; NULL with MEMORY. */
-wg_optimizer *wg__optimizer_new(const wg__optimizer_rule *rule);
+/* An optimizer without parameters; `options` are its rule's member of wg_optimizer.options. NULL
+ * with MEMORY. */
+wg_optimizer *wg__optimizer_new(const wg__optimizer_rule *rule, const void *options, size_t size);
 
 /* Gives an entry one more state, zeros of its parameter's dtype. `slot` is static. [MEMORY] */
 int wg__optimizer_add_state(wg__optimizer_entry *entry, const char *slot, int ndim,

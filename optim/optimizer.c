@@ -137,13 +137,14 @@ const wg__optimizer_kernels *wg__optimizer_kernels_for_cpu(void) {
     return &wg__optimizer_kernels_base;
 }
 
-wg_optimizer *wg__optimizer_new(const wg__optimizer_rule *rule) {
+wg_optimizer *wg__optimizer_new(const wg__optimizer_rule *rule, const void *options, size_t size) {
     wg_optimizer *optimizer = wg__calloc(1, sizeof *optimizer);
     if (!optimizer)
         return NULL;
     optimizer->rule = rule;
     optimizer->kernels = wg__optimizer_kernels_for_cpu();
     optimizer->gradient_scale = 1;
+    memcpy(&optimizer->options, options, size);
     return optimizer;
 }
 

@@ -65,10 +65,7 @@ wg_optimizer *wg_sgd_new(const wg_sgd_options *options) {
         return NULL;
     if (chosen.nesterov && chosen.momentum == 0)
         return wg__fail_null(WG_ERROR_ARGUMENT, where, "Nesterov's step wants a momentum");
-    wg_optimizer *optimizer = wg__optimizer_new(&sgd);
-    if (optimizer)
-        optimizer->options.sgd = chosen;
-    return optimizer;
+    return wg__optimizer_new(&sgd, &chosen, sizeof chosen);
 }
 
 /* ---- Adam   (Kingma & Ba 2015, algorithm 1) and AdamW   (Loshchilov & Hutter 2019, algorithm 2):
@@ -150,10 +147,7 @@ static wg_optimizer *make_adam(const char *where, const wg__optimizer_rule *rule
     wg_adamw_options chosen = options ? *options : (wg_adamw_options){0};
     if (fill_adamw_options(where, &chosen) < 0)
         return NULL;
-    wg_optimizer *optimizer = wg__optimizer_new(rule);
-    if (optimizer)
-        optimizer->options.adam = chosen;
-    return optimizer;
+    return wg__optimizer_new(rule, &chosen, sizeof chosen);
 }
 
 wg_optimizer *wg_adamw_new(const wg_adamw_options *options) {
@@ -211,10 +205,7 @@ wg_optimizer *wg_lion_new(const wg_lion_options *options) {
         wg__check_fraction(where, "beta2", chosen.beta2) < 0 ||
         wg__check_not_negative(where, "weight_decay", chosen.weight_decay) < 0)
         return NULL;
-    wg_optimizer *optimizer = wg__optimizer_new(&lion);
-    if (optimizer)
-        optimizer->options.lion = chosen;
-    return optimizer;
+    return wg__optimizer_new(&lion, &chosen, sizeof chosen);
 }
 
 /* ---- Muon   (Jordan et al. 2024): a matrix moves along the orthogonal factor of its momentum,
@@ -426,10 +417,7 @@ wg_optimizer *wg_muon_new(const wg_muon_options *options) {
         wg__check_positive(where, "adamw_rate", chosen.adamw_rate) < 0 ||
         fill_adamw_options(where, &chosen.adamw) < 0)
         return NULL;
-    wg_optimizer *optimizer = wg__optimizer_new(&muon);
-    if (optimizer)
-        optimizer->options.muon = chosen;
-    return optimizer;
+    return wg__optimizer_new(&muon, &chosen, sizeof chosen);
 }
 
 /* ---- A rule of the caller's: see wg_update_rule. It sees whole tensors. ---- */
@@ -503,14 +491,8 @@ wg_optimizer *wg_optimizer_from_rule(const wg_update_rule *rule, void *context) 
             if (strcmp(name, rule->states[k]) == 0)
                 status = wg_fail(WG_ERROR_ARGUMENT, where, "two states are called \"%s\"", name);
     }
-    if (status < 0)
-        return NULL;
-    wg_optimizer *optimizer = wg__optimizer_new(&own);
-    if (optimizer) {
-        optimizer->options.own.rule = *rule;
-        optimizer->options.own.context = context;
-    }
-    return optimizer;
+    const wg__own_options chosen = {*rule, context};
+    return status < 0 ? NULL : wg__optimizer_new(&own, &chosen, sizeof chosen);
 }
 
 /* ---- By name ---- */
