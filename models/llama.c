@@ -141,9 +141,7 @@ static int read_more(wg_config *json, void *read) {
                          theta, config->rope_theta);
     wg__config_free(scaling);
     wg__config_free(parameters);
-    if (status < 0)
-        return -1;
-    if (wg__config_integer(json, "head_dim", &head) < 0)
+    if (status < 0 || wg__config_integer(json, "head_dim", &head) < 0)
         return -1;
     if (!wg__config_has(json, "head_dim") ||
         wg__times(head, config->num_attention_heads) == config->hidden_size)

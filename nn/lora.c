@@ -195,9 +195,8 @@ int64_t wg_lora_attach(wg_module *module, const wg_lora_options *options) {
 
 int64_t wg__lora_count(wg_module *module) {
     int64_t count = 0;
-    for (wg_module *m = module; m; m = wg__module_next(module, m)) {
+    for (wg_module *m = module; m; m = wg__module_next(module, m))
         count += wg__lora_of(wg__module_as_linear(m)) != NULL;
-    }
     return count;
 }
 

@@ -411,9 +411,8 @@ static int prepare(blanking *batches, const wg_tokenizer *tokenizer,
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "sentence_share is %g and document_share %g; they must be shares of 1",
                        o->sentence_share, o->document_share);
-    if (wg__batch_vocabulary(WHERE, batches->corpus, wg_tokenizer_size(tokenizer)) < 0)
-        return -1;
-    if (wg__blank_tokens_of(tokenizer, &batches->tokens) < 0)
+    if (wg__batch_vocabulary(WHERE, batches->corpus, wg_tokenizer_size(tokenizer)) < 0 ||
+        wg__blank_tokens_of(tokenizer, &batches->tokens) < 0)
         return -1;
     batching->batch = batches->options.batch;
     batching->seed = batches->options.seed;

@@ -23,9 +23,8 @@ static int begin(wg_training *t) {
     const wg_model_sizes sizes = wg_model_sizes_of(t->setup.model);
     wg__translation_tokens tokens;
     if (wg__check_vocabulary(WHERE, t->setup.tokenizer,
-                             wg__smaller(sizes.source_vocabulary, sizes.vocabulary)) < 0)
-        return -1;
-    if (wg__translation_tokens_of(t->setup.tokenizer, &tokens) < 0)
+                             wg__smaller(sizes.source_vocabulary, sizes.vocabulary)) < 0 ||
+        wg__translation_tokens_of(t->setup.tokenizer, &tokens) < 0)
         return -1;
     if (tokens.end != sizes.end_id)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,

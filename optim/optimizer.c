@@ -364,10 +364,10 @@ int wg_optimizer_add_module(wg_optimizer *optimizer, wg_module *module) {
 void wg_optimizer_zero_grad(wg_optimizer *optimizer) {
     if (!optimizer)
         return;
-    for (int64_t i = 0; i < optimizer->count; i++)
+    for (int64_t i = 0; i < optimizer->count; i++) {
         wg_zero_grad(optimizer->entries[i].parameter);
-    for (int64_t i = 0; i < optimizer->count; i++)
         optimizer->entries[i].used = false;
+    }
     optimizer->gradient_scale = 1;
     optimizer->not_finite = false;
 }
