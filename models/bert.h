@@ -78,8 +78,6 @@ wg_tensor *wg__bert_forward(wg_module *bert, const wg_model_inputs *inputs);
  * must have a pooler. [scope; SHAPE, DTYPE] */
 wg_tensor *wg__bert_pool(wg_module *bert, wg_tensor *sequence, wg_tensor *keep);
 
-/* ---- Pre-training: masked language model and next sentence ---- */
-
 /* The masked language model's head on a BERT: logits = decoder(LayerNorm(act(dense(hidden)))). */
 typedef struct wg_bert_predictions {
     wg_module module;

@@ -316,8 +316,6 @@ int wg__headed_encoder_load(const char *path, wg__head_kind kind, wg_model *mode
     return module ? 0 : -1;
 }
 
-/* ---- From the checkpoint of an encoder ---- */
-
 typedef struct adapting {
     const wg__head_origin *origin;
     wg_weights *file;

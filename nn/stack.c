@@ -6,8 +6,7 @@
 #include "tensor/easy.h"
 #include "tensor/ops.h"
 
-/* ---- The inputs of a layer as a list of tensors, which activation checkpointing keeps ---- */
-
+/* The inputs of a layer as a list of tensors, which activation checkpointing keeps. */
 enum { OF_ATTENTION = 6, TENSORS = 1 + 2 * OF_ATTENTION };
 
 static void list(const wg_attention_inputs *inputs, wg_tensor **tensors) {

@@ -147,8 +147,6 @@ int64_t wg__optimizer_state_bytes(const wg_optimizer *optimizer) {
     return bytes;
 }
 
-/* ---- Whole states, for checkpoints ---- */
-
 /* The bytes of a state that each rank has, in order, freed by wg__free. */
 static int64_t *parts_of(const wg_optimizer *optimizer, const wg__optimizer_entry *entry,
                          int state) {
