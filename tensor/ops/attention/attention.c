@@ -572,7 +572,7 @@ wg_tensor *wg__attention_step_run(const wg__attention_step *step, wg_tensor *key
         j.rotation.pairs = table->shape[table->ndim - 1];
         j.table_strides[0] = table->ndim == 4 ? step->cos->strides[0] : 0;
         j.table_strides[1] = step->cos->strides[table->ndim - 2];
-        j.rotated = wg__alloc_array((size_t)wg__spec_count(q), (size_t)j.size);
+        j.rotated = wg__alloc_array(wg__spec_count(q), (size_t)j.size);
     }
     int status = step->cos && !j.rotated ? -1 : 0;
     if (status == 0) {
