@@ -46,8 +46,6 @@ void wg__anomaly_leave(wg__anomaly_state before) {
     running = before.within;
 }
 
-/* ---- NaN ---- */
-
 /* Finds the first NaN (or infinity, if they count) in row-major order. */
 static bool find_nan(const wg_tensor *x, int64_t *index) {
     const int ndim = x->spec.ndim;
@@ -99,8 +97,6 @@ static int first_with_nan(int count, wg_tensor *const *tensors, char *where, siz
     }
     return -1;
 }
-
-/* ---- Callers ---- */
 
 enum { SHOWN = 3, MOST_FRAMES = sizeof((wg__origin){0}.frames) / sizeof(void *) };
 
@@ -183,8 +179,6 @@ int wg__origin_make(wg__origin **origin) {
     (*origin)->frame_count = wg__return_addresses(MOST_FRAMES, (*origin)->frames);
     return 0;
 }
-
-/* ---- The three checks ---- */
 
 /* "; called by main in line+0x1234", or nothing where the layer is named. */
 static const char *caller(char *text, size_t size) {

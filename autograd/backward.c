@@ -176,8 +176,6 @@ static bool needs(const pass *p, const wg_node *node, int input) {
     return target && p->entries[target->slot].needed;
 }
 
-/* ---- Adding up ---- */
-
 static wg_tensor **cotangent_of(pass *p, wg__edge edge) {
     pass_entry *e = &p->entries[edge.node->slot];
     wg_tensor **place = &e->cotangents[edge.output_index];

@@ -17,8 +17,6 @@ struct wg_tangent {
 /* A handle may be released by any thread, so the lists of entries need a lock. */
 static pthread_mutex_t lists = PTHREAD_MUTEX_INITIALIZER;
 
-/* ---- Entries ---- */
-
 /* Takes an entry out of its level and gives its tensor, to be released without the lock. */
 static wg_tensor *empty_entry(wg_tangent *entry) {
     wg_tensor *tensor = entry->tensor;

@@ -174,8 +174,6 @@ int wg_vjp(wg_function function, void *context, int input_count, wg_tensor *cons
     return status;
 }
 
-/* ---- Hessian-vector products ---- */
-
 typedef struct hessian_of {
     wg_function function;
     void *context;
@@ -469,8 +467,6 @@ int wg_jacobian(wg_function function, void *context, int input_count, wg_tensor 
     wg__free(room);
     return status;
 }
-
-/* ---- The Jacobian of the gradient ---- */
 
 /* (inputs) -> the gradients of the varying inputs. */
 static int gradient_function(int input_count, wg_tensor *const *inputs, int output_count,

@@ -349,8 +349,6 @@ static const wg__autograd_hooks autograd_hooks = {
     .maker = maker,
 };
 
-/* ---- Leaves ---- */
-
 int wg_set_requires_grad(wg_tensor *x, bool wanted) {
     if (!x)
         return -1;

@@ -8,8 +8,6 @@
 #include "tensor/ops.h"
 #include "tensor/ops/support.h"
 
-/* ---- One op ---- */
-
 /* A handle of one sample, for a tensor with all of them. [scope] */
 static wg_tensor *sample_of(wg_tensor *all, wg__level *level) {
     wg_spec spec = all->spec;
@@ -88,8 +86,6 @@ static wg_tensor *all_values(wg_tensor *x) {
     }
     return x;
 }
-
-/* ---- The transform ---- */
 
 /* A handle of one sample for each batched input, whose samples become axis 0; -1 with [INDEX,
  * SHAPE, ARGUMENT]. */

@@ -358,8 +358,6 @@ WG__APART static void free_shared(header *block) {
     give_lock();
 }
 
-/* ---- The functions of internal.h and alloc.h ---- */
-
 void *wg__try_alloc(size_t bytes) {
     int_fast64_t left = atomic_load_explicit(&failing_after, memory_order_relaxed);
     while (left > 0 && !atomic_compare_exchange_weak(&failing_after, &left, left - 1))

@@ -184,8 +184,6 @@ void wg__strings_clear(wg__strings *strings) {
     *strings = (wg__strings){0};
 }
 
-/* ---- Suggestions ---- */
-
 enum { LONGEST = 64 }; /* longer names are not compared */
 
 static char folded(char letter) {

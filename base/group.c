@@ -12,8 +12,6 @@
 /* Seconds; writing the checkpoint of a large model to a slow disk takes minutes. */
 #define USUAL_TIMEOUT 600
 
-/* ---- Joining and leaving ---- */
-
 /* Refuses to be one of several processes that mpirun or srun started and that know nothing of each
  * other: they would write the same checkpoint. */
 static int check_size(const wg_group *group) {

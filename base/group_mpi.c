@@ -41,8 +41,6 @@ static int fail_mpi(int code, const char *call) {
     return wg_fail(WG_ERROR_IO, WHERE, "%s: %s", call, text);
 }
 
-/* ---- Joining ---- */
-
 void wg__mpi_library(char *name, size_t size) {
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int length;
@@ -111,8 +109,6 @@ void wg__mpi_abort(wg_group *group, const char *message) {
     fflush(stderr);
     MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
 }
-
-/* ---- Waiting ---- */
 
 /* Sends an empty message, which is on its way when this returns. */
 static void send_empty(int rank, int tag) {
@@ -198,8 +194,6 @@ static int wait_for(wg_group *group, int status, MPI_Request *request, const cha
             sched_yield();
     }
 }
-
-/* ---- Exchanges ---- */
 
 static MPI_Datatype type_of(wg_group_element element) {
     return element == WG_GROUP_F32 ? MPI_FLOAT : element == WG_GROUP_F64 ? MPI_DOUBLE : MPI_INT64_T;

@@ -33,8 +33,6 @@
 #include <sys/syscall.h>
 #endif
 
-/* ---- Reading files of lines ---- */
-
 enum { LONGEST_LINE = 4096 };
 
 /* What follows `key` in the first line that begins with it; NULL if there is none. */
@@ -63,8 +61,6 @@ static int64_t read_number(const char *path, const char *key, int64_t unit) {
     const char *value = read_line(path, key, line);
     return value ? (int64_t)strtoll(value, NULL, 10) * unit : -1;
 }
-
-/* ---- Memory ---- */
 
 void wg__prefer_huge_pages(void *memory, size_t bytes) {
 #ifdef MADV_HUGEPAGE
@@ -235,8 +231,6 @@ const char *wg__own_path(void) {
     return access(own, X_OK) == 0 ? own : "wengert";
 }
 
-/* ---- Numbers ---- */
-
 static locale_t plain;
 
 static void make_plain(void) {
@@ -259,8 +253,6 @@ double wg__parse_number(const char *text, char **end) {
     wg__end_plain_numbers(before);
     return number;
 }
-
-/* ---- Calls ---- */
 
 int wg__return_addresses(int most, void **addresses) {
 #ifdef HAVE_EXECINFO_H

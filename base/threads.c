@@ -60,8 +60,6 @@ static struct {
 
 static WG__THREAD_LOCAL bool is_in_loop;
 
-/* ---- How many threads ---- */
-
 int wg_threads(void) {
     static atomic_int known;
     int threads = atomic_load_explicit(&wanted_threads, memory_order_relaxed);
@@ -110,8 +108,6 @@ static void pause_processor(void) {
                 pause_processor();                                                                 \
     } while (0)
 
-/* ---- Taking chunks ---- */
-
 static uint64_t from_to(uint64_t first, uint64_t end) {
     return first | end << 32;
 }
@@ -149,8 +145,6 @@ static void take_part(loop *l, int me) {
         }
     }
 }
-
-/* ---- Workers ---- */
 
 static void *work(void *number) {
     const int me = (int)(intptr_t)number;

@@ -7,8 +7,6 @@
 #include "tensor/internal.h"
 #include "tensor/simd/simd.h"
 
-/* ---- One element ---- */
-
 /* Truncates and clamps to the range of the integer, NaN to 0; a C cast leaves these undefined. The
  * upper bounds are compared as the next power of two, which a double holds. */
 static int64_t to_i64(double value) {

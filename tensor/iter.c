@@ -6,8 +6,6 @@
 
 #include "base/internal.h"
 
-/* ---- Loops ---- */
-
 typedef struct loop_plan {
     int operand_count;
     int ndim; /* after merging; the last axis is the inner loop */

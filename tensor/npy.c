@@ -34,8 +34,6 @@ static const struct {
 
 #define DESCRIPTION_COUNT (sizeof(descriptions) / sizeof(descriptions[0]))
 
-/* ---- Writing ---- */
-
 static const char *description_of(wg_dtype dtype) {
     for (size_t i = 0; i < DESCRIPTION_COUNT; i++)
         if (descriptions[i].dtype == dtype)
@@ -84,8 +82,6 @@ int wg_npy_save(const wg_tensor *x, const char *path) {
     wg_scope_end(&scope, NULL);
     return status;
 }
-
-/* ---- Reading the header ---- */
 
 typedef struct reader {
     const char *path;
@@ -187,8 +183,6 @@ static int parse_dictionary(reader *r, const char *at) {
         status = refuse(r, "the header is no dictionary of descr, fortran_order and shape");
     return status;
 }
-
-/* ---- Reading the file ---- */
 
 static int read_exactly(reader *r, void *bytes, size_t size) {
     if (fread(bytes, 1, size, r->file) == size)

@@ -27,8 +27,6 @@ int wg__op_fail(const wg_call *call, wg_error_code code, const char *format, ...
         wg__operands_text(operands, sizeof operands, call->input_count, call->input_specs), rule);
 }
 
-/* ---- One run ---- */
-
 static int check_inputs(const wg_op *op, int count, wg_tensor *const *inputs, const void *options) {
     if (op->max_inputs > WG_MAX_INPUTS)
         return wg_fail(WG_ERROR_ARGUMENT, op->name,

@@ -81,8 +81,6 @@ static int64_t integer_element(wg_dtype dtype, const char *address) {
     return dtype == WG_I64 ? *(const int64_t *)address : (int64_t)wg__element(dtype, address);
 }
 
-/* ---- Where the text goes ---- */
-
 typedef struct sink {
     FILE *stream; /* or NULL, and then: */
     char *buffer;

@@ -28,8 +28,6 @@ double wg__counted_product_flops(void) {
     return wg__product_flops;
 }
 
-/* ---- Spans ---- */
-
 void wg__span_open(wg__span *span, const char *name, wg_profile_kind kind) {
     span->name = name;
     span->kind = kind;
@@ -86,8 +84,6 @@ double wg__bytes_of(int count, wg_tensor *const *tensors) {
     return sum;
 }
 
-/* ---- Begin, end ---- */
-
 int wg_profile_begin(bool wants_events) {
     wg__profile_free();
     wg_profile_row *new_rows = wg__alloc_array(MAX_ROWS, sizeof *rows);
@@ -132,8 +128,6 @@ void wg__profile_free(void) {
     event_count = events_lost = 0;
     pthread_mutex_unlock(&lock);
 }
-
-/* ---- Results ---- */
 
 const char *wg__profile_kind_name(wg_profile_kind kind) {
     return kind == WG_PROFILE_FORWARD    ? "forward"

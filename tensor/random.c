@@ -90,8 +90,6 @@ double wg_random_normal(wg_generator *generator) {
     return pair[0];
 }
 
-/* ---- Tensors ---- */
-
 typedef struct fill {
     wg_generator draw;
     wg_dtype dtype;
@@ -462,8 +460,6 @@ wg_tensor *wg_bernoulli(wg_generator *generator, const wg_tensor *p) {
     }
     return wg_scope_end(&scope, x);
 }
-
-/* ---- Multinomial ---- */
 
 typedef struct urns {
     wg_generator draw;

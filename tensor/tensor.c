@@ -46,8 +46,6 @@ const wg__forward_hooks *wg__forward(void) {
     return atomic_load(&forward_mode);
 }
 
-/* ---- Dtypes ---- */
-
 static const struct {
     const char *name;
     size_t size;
@@ -79,8 +77,6 @@ wg_dtype wg__dtype_promote(wg_dtype a, wg_dtype b) {
         return is_dtype(a) ? a : b;
     return dtypes[a].rank >= dtypes[b].rank ? a : b;
 }
-
-/* ---- Storage ---- */
 
 /* The data of small tensors follows the storage, in the same block. */
 enum { SMALL_BYTES = 512, BEHIND = (sizeof(wg_storage) + 63) / 64 * 64 };
@@ -538,8 +534,6 @@ int wg__check_writable(const wg_tensor *x, const char *where) {
     return wg__check_apart(x, where);
 }
 
-/* ---- Texts ---- */
-
 const char *wg_spec_text(char *buffer, size_t size, const wg_spec *spec) {
     if (spec->ndim < 0) {
         snprintf(buffer, size, "none");
@@ -650,8 +644,6 @@ void wg__reduced_spec(const wg_spec *x, int64_t axis_mask, bool keepdim, wg_spec
     out->ndim = ndim;
     out->dtype = x->dtype;
 }
-
-/* ---- What a tensor is ---- */
 
 wg_dtype wg_tensor_dtype(const wg_tensor *x) {
     return x ? x->spec.dtype : WG_F32;

@@ -65,8 +65,6 @@ enum { SLIVER_ROOM = 64 };
 /* The largest tile: as many rows as columns. */
 enum { MOST_WIDTH_BYTES = WG__PANEL_VECTORS * 64, MOST_WIDTH = MOST_WIDTH_BYTES / 4 };
 
-/* ---- Products and kernels ---- */
-
 wg__product wg__product_transposed(const wg__product *product) {
     wg__product p = *product;
     p.m = product->n;
@@ -117,8 +115,6 @@ wg__gemm_kernel wg__gemm_kernel_of_bf16(const wg__bf16_kernels *kernels) {
                              .rounded = kernels};
 }
 
-/* ---- A product in blocks ---- */
-
 /* A or B as vectors of k elements: the rows of A, the columns of B. A sliver is `width` of them. */
 typedef struct operand {
     const char *data;
@@ -159,8 +155,6 @@ typedef struct range {
 static int64_t piece_length(const blocks *p, int64_t piece) {
     return wg__smaller(p->piece, p->product.k - piece * p->piece);
 }
-
-/* ---- Packing ---- */
 
 /* The part of an operand in some slivers and one piece: `count` vectors of k elements. */
 typedef struct source {
@@ -228,8 +222,6 @@ static char *shared_sliver(const blocks *p, int64_t sliver, int64_t piece) {
     return p->packed + number * p->shared->sliver_bytes;
 }
 
-/* ---- Prefetching ---- */
-
 /* Lines of `bytes` that are being prefetched, at_once cache lines at a time. */
 typedef struct prefetch {
     const char *line;
@@ -275,8 +267,6 @@ static void pack_shared(int64_t begin, int64_t end, void *context) {
         pack_slivers(p, o, (range){sliver, 1}, piece, shared_sliver(p, sliver, piece));
     }
 }
-
-/* ---- Tiles ---- */
 
 /* to = factor from, m by n elements. */
 static void copy_scaled(wg_dtype dtype, int64_t m, int64_t n, double factor, wg__matrix from,
@@ -365,8 +355,6 @@ static void multiply_slivers(const blocks *p, int64_t piece, const char *a, rang
     }
 }
 
-/* ---- Blocks ---- */
-
 static range chunk_of_a(const blocks *p, int64_t chunk) {
     const int64_t first = chunk * p->a.slivers / p->chunks;
     return (range){first, (chunk + 1) * p->a.slivers / p->chunks - first};
@@ -454,8 +442,6 @@ static void multiply_without_memory(blocks *p) {
     p->last_piece = p->pieces;
     multiply_blocks(0, 1, p);
 }
-
-/* ---- A product ---- */
 
 /* A packed sliver of pairs of k is `words` long for each of its vectors. */
 static void set_operand(const blocks *p, operand *o, int64_t words) {

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- The registry ---- */
-
 #define ADDRESS(NAME) &wg__ops_##NAME
 static const wg__op_table *const tables[] = {WG__OP_TABLES(ADDRESS)};
 enum { TABLES = sizeof tables / sizeof *tables };
@@ -208,8 +206,6 @@ wg_tensor *wg__apply_wide_one(const wg_op *op, int count, wg_tensor *const *inpu
     wg_tensor *outputs[WG_MAX_OUTPUTS];
     return wg__apply_wide(op, count, inputs, floating, options, outputs) < 0 ? NULL : outputs[0];
 }
-
-/* ---- Backward ---- */
 
 wg_tensor *wg__sum_like(wg_tensor *g, const wg_call *call, int i) {
     return wg_sum_to(g, call->input_specs[i].ndim, call->input_specs[i].shape);

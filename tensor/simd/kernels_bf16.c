@@ -509,8 +509,6 @@ static void rounded_product(const wg__panel_product *p) {
 }
 #endif
 
-/* ---- The table ---- */
-
 #define WG__TABLE WG__JOIN(wg__bf16_kernels_, WG_SIMD)
 
 extern const wg__bf16_kernels WG__TABLE;

@@ -336,8 +336,6 @@ static void quantise(int64_t rows, int64_t blocks, const float *x, int64_t x_str
     }
 }
 
-/* ---- The table ---- */
-
 #define WG__TABLE WG__JOIN(wg__block_kernels_, WG_SIMD)
 
 extern const wg__block_kernels WG__TABLE;

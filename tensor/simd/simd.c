@@ -175,8 +175,6 @@ const wg__block_kernels *wg__block_kernels_for_cpu(void) {
     return of_blocks[best_of_blocks()];
 }
 
-/* ---- Tiles ---- */
-
 static const char no_tiles[] = "this processor has no AMX for bf16";
 
 #ifdef WG_SIMD_AMX

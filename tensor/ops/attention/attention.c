@@ -357,8 +357,6 @@ static int attention_decompose(wg_call *call) {
     return wg__set_output(call, wg_matmul(weights, v));
 }
 
-/* ---- The record ---- */
-
 static double attention_flops(const wg_call *call) {
     const wg_spec *q = &call->input_specs[0], *k = &call->input_specs[1];
     return 4 * (double)wg__spec_count(q) * (double)k->shape[2];

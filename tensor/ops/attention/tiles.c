@@ -245,8 +245,6 @@ static int run_tasks(job *job, int64_t tasks, int products,
     return 0;
 }
 
-/* ---- Tiles ---- */
-
 /* Queries begin..begin + rows of a head, and the keys first..first + keys, which are all that any
  * of them sees. */
 typedef struct tile {
@@ -326,8 +324,6 @@ static void zero_tail(const job *job, const tile *t, char *row, int64_t seen) {
     const int64_t size = job->at->size;
     memset(row + seen * size, 0, (size_t)((t->keys - seen) * size));
 }
-
-/* ---- Products ---- */
 
 static void pack_across(const job *job, int64_t count, wg__matrix x, char *panels) {
     job->kernels->products.pack_columns(count, job->at->width, x.data, x.row_stride,

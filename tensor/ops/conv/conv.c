@@ -47,8 +47,6 @@ static const wg_spec *spec_of(const wg_call *call, role role) {
     return role == result ? &call->output_specs[0] : &call->input_specs[role != role_of(result, 0)];
 }
 
-/* ---- Shapes ---- */
-
 /* The places that a kernel reaches over. */
 static int64_t reach_of(int64_t taps, int64_t dilation) {
     return dilation * (taps - 1) + 1;
@@ -319,8 +317,6 @@ static double flops(const wg_call *call) {
     return 2 * (double)wg__spec_count(spec_of(call, Y)) * (double)wg__spec_count(weight) / channels;
 }
 
-/* ---- Derivatives ---- */
-
 static const wg_op conv[AXES], conv_transpose[AXES], conv_weight[AXES];
 
 /* The op with an input as its result computes that input's gradient from the two remaining tensors.
@@ -367,8 +363,6 @@ static int jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tan
     output_tangents[0] = sum;
     return wg__vjp_status();
 }
-
-/* ---- Samples ---- */
 
 /* Images, weights and outputs that belong together. */
 typedef struct example {
@@ -469,8 +463,6 @@ static int batch(wg_call *call, uint32_t batched, int64_t samples) {
     return wg__set_output(call, y ? wg_movedim(y, 1, &axis, &first) : NULL);
 }
 
-/* ---- Records ---- */
-
 #define RECORD(NAME, RANK, TITLE, INPUTS, BITS, DOC)                                               \
     {                                                                                              \
         WG__OP_OF(TITLE, 2, INPUTS, 1, DOC),                                                       \
@@ -498,8 +490,6 @@ static const wg_op conv[AXES] = {CONV(1, "L"), CONV(2, "H, W"), CONV(3, "D, H, W
 static const wg_op conv_transpose[AXES] = {TRANSPOSE(1, "L"), TRANSPOSE(2, "H, W"),
                                            TRANSPOSE(3, "D, H, W")};
 static const wg_op conv_weight[AXES] = {WEIGHT(1, "L"), WEIGHT(2, "H, W"), WEIGHT(3, "D, H, W")};
-
-/* ---- Functions ---- */
 
 /* Reads the caller's options, with the defaults for zeros; and sets the spatial sizes where
  * operands and options have a meaning: infer refuses the others. -1 for options that go with the

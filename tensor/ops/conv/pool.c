@@ -26,8 +26,6 @@ typedef struct pool_options {
     int64_t divisor;                 /* of a mean; 0: the elements of its window */
 } pool_options;
 
-/* ---- Windows ---- */
-
 /* One spatial axis. */
 typedef struct pool_axis {
     int64_t size, count; /* of x and of y */
@@ -87,8 +85,6 @@ static int64_t windows_along(const pool_options *options, int i, int64_t size) {
         (rest < 0 ? 0 : rest / stride + (options->ceil_mode && rest % stride != 0)) + 1;
     return options->ceil_mode && (count - 1) * stride >= size + padding ? count - 1 : count;
 }
-
-/* ---- Shapes ---- */
 
 /* Input 0 is x and output 0 is y, or with `to_x`, in avg_pool_input, the reverse. */
 static int infer(wg_call *call, bool to_x) {
@@ -437,8 +433,6 @@ static int avg_pool_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor *
     return wg__vjp_status();
 }
 
-/* ---- Samples ---- */
-
 enum { EXAMPLES = 4 };
 
 /* The last of each rank is the large one, of 4 images and 64 channels: 2^22 elements, in windows
@@ -499,8 +493,6 @@ static int make_sample(int index, int rank, bool of_input, wg__sampler make,
 SAMPLES(max_pool, false, wg__sample_distinct)
 SAMPLES(avg_pool, false, wg__sample_normal)
 SAMPLES(avg_pool_input, true, wg__sample_normal)
-
-/* ---- Records ---- */
 
 #define MAX_POOL(RANK, AXES_OF)                                                                    \
     {                                                                                              \

@@ -241,8 +241,6 @@ static void read_transposed(const void *context, int64_t row, int64_t rows, int6
         copy_runs(w, column + i, count, runs, i + 1 == columns, (char *)to + i * step * w->size);
 }
 
-/* ---- Outputs ---- */
-
 #define PLACE(NAME, TYPE)                                                                          \
     static void NAME(int64_t n, const void *from, double bias, void *to, int64_t stride) {         \
         const TYPE *x = from, plus = (TYPE)bias;                                                   \

@@ -673,8 +673,6 @@ static const wg_op *const ops[] = {OPS(normal),
 
 const wg__op_table wg__ops_distributions = {ops, sizeof ops / sizeof *ops};
 
-/* ---- The functions ---- */
-
 /* NULL with ARGUMENT for a kind that is none. */
 static const distribution *row_of(const wg_distribution *p) {
     if ((unsigned)p->kind < sizeof distributions / sizeof *distributions)

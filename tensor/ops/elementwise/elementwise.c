@@ -136,15 +136,11 @@ static void through_f64(int64_t n, char *const *data, const int64_t *strides, co
 
 static const wg__loop kernel_loops[WG_DTYPE_COUNT] = {[WG_F32] = kernel_f32, [WG_F64] = kernel_f64};
 
-/* ---- Forward ---- */
-
 int wg__run_map(wg_call *call, const wg__map *map) {
     static const wg__loop in_f64[WG_DTYPE_COUNT] = {[WG_F32] = through_f64, [WG_F64] = kernel_f64};
     const bool is_gamma = map->function == WG_DIGAMMA || map->function == WG__POLYGAMMA;
     return wg__elementwise_call(call, is_gamma ? in_f64 : kernel_loops, map);
 }
-
-/* ---- Backward ---- */
 
 wg_tensor *wg__gradient_like(const wg_call *call, wg_tensor *x) {
     const bool reuse = call->last_use && wg__tensor_is_sole(x) && wg_tensor_is_contiguous(x);
@@ -191,8 +187,6 @@ int wg__infer_pair(wg_call *call) {
 int wg__infer_float_pair(wg_call *call) {
     return wg__infer_float(call) < 0 ? -1 : wg__infer_pair(call);
 }
-
-/* ---- Samples ---- */
 
 /* On both sides of 0, at least 0.2 away from the poles at 0, -1, -2... */
 wg_tensor *wg__sample_off_poles(wg_generator *generator, int ndim, const int64_t *shape) {

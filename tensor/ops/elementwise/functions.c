@@ -22,8 +22,6 @@ static int function_of(const wg_op *op) {
     return i;
 }
 
-/* ==== Loops ==== */
-
 /* Integers wrap around, and some functions leave them as they are. */
 LOOP(same_i32, int32_t, x)
 LOOP(same_i64, int64_t, x)
@@ -161,8 +159,6 @@ static int forward(wg_call *call) {
                            "an integer is divided by 0; cast to a float to get NaN");
     return 0;
 }
-
-/* ==== Rules ==== */
 
 /* Of numbers: the dtypes with a loop, and floats. */
 static int infer_numbers(wg_call *call) {
@@ -392,8 +388,6 @@ static wg_tensor *pair_partial(wg_call *call, int i, wg_tensor *g) {
 
 WG__DERIVATIVES_BY_PARTIALS(pair)
 
-/* ==== Samples ==== */
-
 /* Values between the steps, which lie at integers and halves. */
 static wg_tensor *off_steps(wg_generator *generator, int ndim, const int64_t *shape) {
     return wg_affine(wg__sample_distinct(generator, ndim, shape), 1, 0.0625);
@@ -474,8 +468,6 @@ static int kinks_at_three(const void *options, double *kinks) {
 }
 
 static const wg_op_exceptions hard = {.kinks = kinks_at_three};
-
-/* ==== Records ==== */
 
 #define RECORD(NAME, INPUTS, DOC)                                                                  \
     WG__OP(NAME, INPUTS, DOC), .batch = wg_batch_aligned, .forward = forward

@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-/* ---- Indices ---- */
-
 int wg__check_is_index(const wg_call *call, int i) {
     const wg_dtype dtype = call->input_specs[i].dtype;
     if (dtype == WG_I64)
@@ -167,8 +165,6 @@ static int64_t count_without(const walk *walk, int a, int b) {
         count *= i == a || i == b ? 1 : walk->shape[i];
     return count;
 }
-
-/* ---- Gathering ---- */
 
 /* Elements are copied as bits, so that one function serves all dtypes of a size. */
 #define GATHER_ROW(NAME, TYPE)                                                                     \

@@ -18,8 +18,6 @@ typedef struct segment_options {
     double empty;     /* the result of a segment without rows */
 } segment_options;
 
-/* ---- Rules ---- */
-
 static int segment_infer(wg_call *call) {
     const segment_options *options = call->options;
     const wg_spec *x = &call->input_specs[0], *ids = &call->input_specs[1];
@@ -34,8 +32,6 @@ static int segment_infer(wg_call *call) {
     shape.shape[0] = options->segments;
     return wg__spec_make(&call->output_specs[0], x->dtype, shape.ndim, shape.shape, call->op->name);
 }
-
-/* ---- Kernels ---- */
 
 typedef struct segment_job {
     const void *x;

@@ -18,8 +18,6 @@
 
 enum { SHORT = 48, DIGITS = 256 }; /* up to SHORT entries are sorted by insertion */
 
-/* ---- Keys ---- */
-
 static inline uint32_t key_f32(float x) {
     uint32_t bits;
     if (x != x)
@@ -54,8 +52,6 @@ static inline uint64_t key_f64(double x) {
 static inline uint64_t key_i64(int64_t x) {
     return (uint64_t)x ^ (uint64_t)1 << 63;
 }
-
-/* ---- Entries ---- */
 
 typedef uint64_t narrow;
 
@@ -202,8 +198,6 @@ static const fill wide_fills[WG_DTYPE_COUNT] = {
 
 ORDER(narrow, 8)
 ORDER(wide, 16)
-
-/* ---- For rows ---- */
 
 /* Bytes that order_row needs for a row of n elements. */
 static size_t order_room(wg_dtype dtype, int64_t n) {

@@ -223,8 +223,6 @@ static int cdist_forward(wg_call *call) {
     return 0;
 }
 
-/* ---- Backward ---- */
-
 /* The weight of each pair: g y^(1-p), shared among the ties of a maximum; 0 where y is 0. */
 #define PAIR_WEIGHTS(SUFFIX, TYPE, POW)                                                            \
     static TYPE ties_##SUFFIX(const pairs *job, int64_t i, int64_t j, TYPE y) {                    \

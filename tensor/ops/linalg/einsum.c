@@ -39,8 +39,6 @@ static bool fits(wg__index_set labels) {
     return ndim <= WG_MAX_DIMS;
 }
 
-/* ---- Greedy ---- */
-
 /* The labels of the output and of all operands but these two. */
 static wg__index_set labels_beside(int count, const wg__index_set *operands, wg__index_set output,
                                    int left, int right) {
@@ -67,8 +65,6 @@ static bool greedy_pair(int count, const wg__index_set *operands, wg__index_set 
         }
     return least < INFINITY;
 }
-
-/* ---- Every subset ---- */
 
 typedef struct subset {
     double cost, multiply_adds; /* of the products in it; a cost of INFINITY: there is no order */
@@ -266,8 +262,6 @@ static wg_tensor *reshaped(wg_tensor *x, int ndim, const int64_t *shape) {
     return wg_reshape(x, ndim, shape);
 }
 
-/* ---- One operand ---- */
-
 static void remove_axis(labelled *x, int axis, int ndim) {
     for (int i = axis; i + 1 < ndim; i++)
         x->labels[i] = x->labels[i + 1];
@@ -287,8 +281,6 @@ static void take_diagonals(labelled *x) {
             j = i;
         }
 }
-
-/* ---- Two operands ---- */
 
 /* For a product that sums over no label: x with axes of size 1 for labels that it lacks. */
 static wg_tensor *spread(const labelled *x, const label_list *all) {
@@ -352,8 +344,6 @@ static wg_tensor *matrix_product(const contraction *c, const labelled *a, const 
                               as_matrices(c, b, &batch, &summed, &right)),
                     result->count, shape);
 }
-
-/* ---- All ---- */
 
 /* Integers would sum in i64; a product with ones keeps their dtype. */
 static wg_tensor *integer_sum(const contraction *c, const labelled *x, wg__index_set summed,
@@ -464,8 +454,6 @@ enum { MOST_TOKENS = (WG_MAX_INPUTS + 1) * (WG_MAX_DIMS + 2) };
 typedef struct einsum_options {
     char tokens[MOST_TOKENS + 1];
 } einsum_options;
-
-/* ---- Tokens ---- */
 
 static bool is_letter(char token) {
     return ('A' <= token && token <= 'Z') || ('a' <= token && token <= 'z');

@@ -112,8 +112,6 @@ typedef struct space {
 /* Treats one matrix, to which the arrays of the job belong; returns LAPACK's INFO. */
 typedef lapack_int (*routine)(const wg__lapack *job, const space *space);
 
-/* ---- Arguments ---- */
-
 /* An array from element `i` on; NULL for NULL. */
 static void *at(const wg__lapack *job, void *array, int64_t i) {
     return array ? (char *)array + i * (int64_t)wg_dtype_size(job->dtype) : NULL;
@@ -141,8 +139,6 @@ static int64_t answered(wg_dtype dtype, const double *answer) {
     memcpy(&single, answer, sizeof single);
     return (int64_t)(nextafterf(single, INFINITY)) + 1;
 }
-
-/* ---- A batch ---- */
 
 enum { CHUNKS = 32 }; /* of a batch, each with working memory of its own */
 

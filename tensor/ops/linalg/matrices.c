@@ -85,8 +85,6 @@ wg_tensor *wg__as_scales(wg_tensor *x) {
     return wg_unsqueeze(wg_unsqueeze(x, -1), -1);
 }
 
-/* ---- Samples ---- */
-
 static wg_tensor *with_diagonal(wg_tensor *x, double value) {
     if (!x)
         return NULL;

@@ -38,8 +38,6 @@ static wg_tensor *dense_bytes(const wg_call *call, int input) {
     return side_by_side ? wg_contiguous(call->inputs[input]) : call->inputs[input];
 }
 
-/* ---- Rows in parallel ---- */
-
 enum { ROW_WORK = 4 }; /* work of one number, in units of a light elementwise operation */
 
 typedef struct rows_job {
@@ -90,8 +88,6 @@ static int convert_forward(wg_call *call) {
                      convert_rows, &job);
     return 0;
 }
-
-/* ---- quantize ---- */
 
 static int quantize_infer(wg_call *call) {
     const wg_spec *x = &call->input_specs[0];
@@ -146,8 +142,6 @@ static const wg_op quantize = {
 wg_tensor *wg_quantize(wg_tensor *x, wg_quantization quantization) {
     return wg_apply_one(&quantize, 1, &x, &quantization);
 }
-
-/* ---- dequantize ---- */
 
 static int dequantize_infer(wg_call *call) {
     const wg_spec *bytes = &call->input_specs[0];

@@ -11,8 +11,6 @@
 
 /* ==== Rows ==== */
 
-/* ---- Before a run ---- */
-
 int wg__take_loss_options(const char *where, wg_dtype dtype, int64_t ignore_index,
                           const wg_cross_entropy_options *options, wg__loss_options *record,
                           wg_tensor **weight) {
@@ -76,8 +74,6 @@ int wg__check_targets(const wg_call *call, const wg_tensor *target, int64_t clas
                                (long long)t[row], (long long)row, (long long)classes);
     return 0;
 }
-
-/* ---- A row ---- */
 
 static const char *row_of(const wg__loss_rows *job, const char *matrix, int64_t row) {
     return matrix + row * job->width * (int64_t)wg_dtype_size(job->dtype);
@@ -154,8 +150,6 @@ wg__loss_rows wg__loss_rows_of(const wg__loss_options *options, wg_dtype dtype, 
     return job;
 }
 
-/* ---- All rows ---- */
-
 double wg__loss_denominator(const wg__loss_rows *job, int64_t rows) {
     if (job->options.reduction != WG_REDUCTION_MEAN)
         return 1;
@@ -178,8 +172,6 @@ void wg__reduce_losses(const wg__loss_rows *job, int64_t rows, char *out) {
     if (job->options.reduction != WG_REDUCTION_NONE)
         set_element(job, out, 0, sum / wg__loss_denominator(job, rows));
 }
-
-/* ---- Bodies ---- */
 
 void wg__class_losses(int64_t begin, int64_t end, void *context) {
     const wg__loss_rows *job = context;
@@ -253,8 +245,6 @@ void wg__soft_gradients(int64_t begin, int64_t end, void *context) {
 /* ==== The ops ==== */
 
 enum { LOGITS, TARGET, WEIGHT };
-
-/* ---- Shapes ---- */
 
 static int infer_loss(wg_call *call, int target_ndim) {
     const wg_spec *x = &call->input_specs[LOGITS], *target = &call->input_specs[TARGET];

@@ -377,8 +377,6 @@ static const wg_op linear_cross_entropy = {
     .flops = linear_cross_entropy_flops,
 };
 
-/* ---- Public ---- */
-
 static wg_tensor *apply(wg_tensor **inputs, int64_t ignore_index,
                         const wg_cross_entropy_options *options) {
     wg__loss_options record;

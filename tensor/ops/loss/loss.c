@@ -7,8 +7,6 @@
 
 #include <math.h>
 
-/* ---- Reductions ---- */
-
 int wg__check_reduction(wg_reduction reduction, const char *where) {
     if (reduction == WG_REDUCTION_MEAN || reduction == WG_REDUCTION_SUM ||
         reduction == WG_REDUCTION_NONE)
@@ -43,8 +41,6 @@ static wg_tensor *compared(const wg_op *op, wg_tensor *x, wg_tensor *target, con
                            wg_reduction reduction) {
     return reduced(op, 2, (wg_tensor *[]){x, target}, options, reduction);
 }
-
-/* ---- Rules and samples ---- */
 
 static int compare_infer(wg_call *call) {
     if (wg__check_same_dtype(call, 0, 1) < 0)

@@ -40,8 +40,6 @@ static int64_t place_at(const wg_call *call, int64_t step) {
     return options->reverse ? call->input_specs[0].shape[0] - 1 - step : step;
 }
 
-/* ---- Shapes ---- */
-
 static bool is_shape(const wg_spec *spec, int ndim, const int64_t *shape) {
     return spec->ndim == ndim && memcmp(spec->shape, shape, (size_t)ndim * sizeof *shape) == 0;
 }
@@ -480,8 +478,6 @@ static int recurrent_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor 
             gradients[i] = of_inputs[i];
     return wg__vjp_status();
 }
-
-/* ---- The ops ---- */
 
 /* Part number `part` of the gates (B, G H), (B, H). */
 static wg_tensor *part_of(wg_tensor *gates, int64_t part, int64_t width) {

@@ -335,8 +335,6 @@ struct channel_job {
     void (*run)(const block *block);                 /* the work on each block */
 };
 
-/* ---- The rows of a block ---- */
-
 /* The bytes from the beginning of an array like x to the block's row of an image. */
 static int64_t row_of(const block *b, int64_t image) {
     return (image * b->job->channels + b->first) * b->job->places * b->job->size;
@@ -371,8 +369,6 @@ static void take_sums(const block *b, column_row *row, double *totals) {
         }
     memset(row, 0, sizeof *row);
 }
-
-/* ---- Sums of a block ---- */
 
 /* Joins the moments of pieces: their counts, means, and sums of squared distances from the mean
  * (Chan et al. 1979, eq. 2.1). */
@@ -479,8 +475,6 @@ static void write_rows(const block *b, const columns *k, int64_t begin, int64_t 
         b->job->simd->rows.affine(b->count * b->job->places, b->job->by_columns, &affine);
     }
 }
-
-/* ---- Jobs ---- */
 
 static void run_blocks(int64_t begin, int64_t end, void *context) {
     const channel_job *job = context;

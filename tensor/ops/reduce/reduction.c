@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Axes and blocks ---- */
-
 /* Inserts an axis; larger strides in the operand come first. */
 static void insert_axis(wg__axes *axes, wg__stepped_axis added) {
     int place = axes->count++;
@@ -88,8 +86,6 @@ wg__block wg__block_at(const wg__blocks *blocks, int64_t index) {
     }
     return block;
 }
-
-/* ---- The work ---- */
 
 typedef struct plan {
     const wg__reduction *kernels;

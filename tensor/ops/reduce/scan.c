@@ -15,8 +15,6 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- Kernels ---- */
-
 /* Lines that advance together, at most: enough for prefetching a row of them. */
 #define SCAN_WIDTH 1024
 
@@ -40,8 +38,6 @@ typedef void (*scan_kernel)(const scan_lines *lines);
         else                                                                                       \
             NAME##_lines(at, at->width);                                                           \
     }
-
-/* ---- Records ---- */
 
 typedef struct scan_options {
     int axis;

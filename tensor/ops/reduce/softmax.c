@@ -19,8 +19,6 @@ typedef struct softmax_options {
     int axis; /* from 0 on */
 } softmax_options;
 
-/* ---- Shapes and lines ---- */
-
 static int softmax_infer(wg_call *call) {
     const wg_spec *x = &call->input_specs[0];
     if (wg__check_kernel_dtype(call) < 0)
