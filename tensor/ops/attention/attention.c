@@ -589,6 +589,4 @@ wg_tensor *wg__attention_step_run(const wg__attention_step *step, wg_tensor *key
     return status < 0 ? NULL : out;
 }
 
-static const wg_op *const ops[] = {&attention, &rotary};
-
-const wg__op_table wg__ops_attention = {ops, sizeof ops / sizeof *ops};
+const wg__op_table wg__ops_attention = WG__OP_TABLE(&attention, &rotary);

@@ -658,20 +658,10 @@ static const distribution distributions[] = {
                                 sample_multivariate_normal},
 };
 
-static const wg_op *const ops[] = {OPS(normal),
-                                   OPS(uniform),
-                                   OPS(exponential),
-                                   OPS(laplace),
-                                   OPS(gamma),
-                                   OPS(beta),
-                                   OPS(dirichlet),
-                                   &student_t_log_prob_op,
-                                   &student_t_entropy_op,
-                                   OPS(bernoulli),
-                                   OPS(categorical),
-                                   OPS(multivariate_normal)};
-
-const wg__op_table wg__ops_distributions = {ops, sizeof ops / sizeof *ops};
+const wg__op_table wg__ops_distributions =
+    WG__OP_TABLE(OPS(normal), OPS(uniform), OPS(exponential), OPS(laplace), OPS(gamma), OPS(beta),
+                 OPS(dirichlet), &student_t_log_prob_op, &student_t_entropy_op, OPS(bernoulli),
+                 OPS(categorical), OPS(multivariate_normal));
 
 /* NULL with ARGUMENT for a kind that is none. */
 static const distribution *row_of(const wg_distribution *p) {

@@ -813,8 +813,6 @@ wg_tensor *wg_addcdiv(wg_tensor *x, wg_tensor *a, wg_tensor *b, double value) {
     return apply_three(&addcdiv, x, a, b, &(value_options){value}, true);
 }
 
-static const wg_op *const ops[] = {
-    &cast,     &clone,        &affine,  &clamp, &nan_to_num,  &pow_scalar, &leaky_relu, &elu,
-    &softplus, &polygamma_op, &dropout, &where, &masked_fill, &lerp,       &addcmul,    &addcdiv};
-
-const wg__op_table wg__ops_unary = {ops, sizeof ops / sizeof *ops};
+const wg__op_table wg__ops_unary = WG__OP_TABLE(
+    &cast, &clone, &affine, &clamp, &nan_to_num, &pow_scalar, &leaky_relu, &elu, &softplus,
+    &polygamma_op, &dropout, &where, &masked_fill, &lerp, &addcmul, &addcdiv);

@@ -688,6 +688,4 @@ wg_tensor *wg_fft_conv1d(wg_tensor *x, wg_tensor *weight, wg_tensor *bias, int64
     return wg_scope_end(&scope, y);
 }
 
-static const wg_op *const ops[] = {&fft, &rfft, &irfft};
-
-const wg__op_table wg__ops_fft = {ops, sizeof ops / sizeof *ops};
+const wg__op_table wg__ops_fft = WG__OP_TABLE(&fft, &rfft, &irfft);

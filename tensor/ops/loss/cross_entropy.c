@@ -542,6 +542,5 @@ wg_tensor *wg_nll_loss(wg_tensor *log_probabilities, wg_tensor *target, int64_t 
     return target ? apply(&nll_loss, log_probabilities, target, ignore_index, options) : NULL;
 }
 
-static const wg_op *const ops[] = {&cross_entropy, &soft_cross_entropy, &nll_loss};
-
-const wg__op_table wg__ops_cross_entropy = {ops, sizeof ops / sizeof *ops};
+const wg__op_table wg__ops_cross_entropy =
+    WG__OP_TABLE(&cross_entropy, &soft_cross_entropy, &nll_loss);

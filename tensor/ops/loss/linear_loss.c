@@ -412,6 +412,4 @@ wg_tensor *wg_linear_cross_entropy(wg_tensor *x, wg_tensor *linear_weight, wg_te
     return wg_scope_end(&scope, loss);
 }
 
-static const wg_op *const ops[] = {&linear_cross_entropy};
-
-const wg__op_table wg__ops_linear_loss = {ops, sizeof ops / sizeof *ops};
+const wg__op_table wg__ops_linear_loss = WG__OP_TABLE(&linear_cross_entropy);

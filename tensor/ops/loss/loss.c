@@ -405,7 +405,5 @@ wg_tensor *wg_cosine_similarity(wg_tensor *a, wg_tensor *b, int axis, double eps
     return compared(&cosine_similarity, a, b, &(cosine_options){axis, eps}, WG_REDUCTION_NONE);
 }
 
-static const wg_op *const ops[] = {&mse_loss,        &l1_loss, &smooth_l1_loss,
-                                   &bce_with_logits, &kl_div,  &cosine_similarity};
-
-const wg__op_table wg__ops_loss = {ops, sizeof ops / sizeof *ops};
+const wg__op_table wg__ops_loss = WG__OP_TABLE(&mse_loss, &l1_loss, &smooth_l1_loss,
+                                               &bce_with_logits, &kl_div, &cosine_similarity);

@@ -577,6 +577,4 @@ wg_tensor *wg_gru_op(wg_tensor *gates, wg_tensor *weight_hh, wg_tensor *bias_hh,
                            : NULL;
 }
 
-static const wg_op *const ops[] = {&lstm_op, &gru_op};
-
-const wg__op_table wg__ops_recurrent = {ops, sizeof ops / sizeof *ops};
+const wg__op_table wg__ops_recurrent = WG__OP_TABLE(&lstm_op, &gru_op);

@@ -840,6 +840,5 @@ wg_tensor *wg_normalize_channels(wg_tensor *x, wg_tensor *mean, wg_tensor *varia
     return wg__narrow(wg_apply_one(&normalize_channels, 5, inputs, &options), wg_tensor_dtype(x));
 }
 
-static const wg_op *const ops[] = {&layer_norm, &rms_norm, &batch_norm, &normalize_channels};
-
-const wg__op_table wg__ops_norm = {ops, sizeof ops / sizeof *ops};
+const wg__op_table wg__ops_norm =
+    WG__OP_TABLE(&layer_norm, &rms_norm, &batch_norm, &normalize_channels);

@@ -976,8 +976,6 @@ TRUTH(count_nonzero, int64_t, WG_I64, 0, a + b,
       "its values are counts: piecewise constant in the operand",
       "y = how many elements over the given axes are not 0, in i64.")
 
-static const wg_op *const ops[] = {&sum,    &mean_op,   &var_op, &std_op, &prod,
-                                   &norm,   &logsumexp, &any,    &all,    &count_nonzero,
-                                   &max_op, &min_op,    &argmax, &argmin};
-
-const wg__op_table wg__ops_reduce = {ops, sizeof ops / sizeof *ops};
+const wg__op_table wg__ops_reduce =
+    WG__OP_TABLE(&sum, &mean_op, &var_op, &std_op, &prod, &norm, &logsumexp, &any, &all,
+                 &count_nonzero, &max_op, &min_op, &argmax, &argmin);

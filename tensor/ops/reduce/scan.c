@@ -629,7 +629,5 @@ static int cumulated(const wg_op *op, wg_tensor *x, int axis, wg_tensor **values
 EXTREMUM(cummax, >=, "largest")
 EXTREMUM(cummin, <=, "smallest")
 
-static const wg_op *const ops[] = {&linear_scan,  &cumsum, &cumprod,
-                                   &logcumsumexp, &cummax, &cummin};
-
-const wg__op_table wg__ops_scan = {ops, sizeof ops / sizeof *ops};
+const wg__op_table wg__ops_scan =
+    WG__OP_TABLE(&linear_scan, &cumsum, &cumprod, &logcumsumexp, &cummax, &cummin);

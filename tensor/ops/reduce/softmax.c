@@ -266,6 +266,5 @@ wg_tensor *wg_log_softmax(wg_tensor *x, int axis) {
     return apply_along(&log_softmax, x, axis);
 }
 
-static const wg_op *const ops[] = {&softmax, &log_softmax, &softmax_input, &log_softmax_input};
-
-const wg__op_table wg__ops_softmax = {ops, sizeof ops / sizeof *ops};
+const wg__op_table wg__ops_softmax =
+    WG__OP_TABLE(&softmax, &log_softmax, &softmax_input, &log_softmax_input);

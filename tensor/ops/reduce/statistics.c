@@ -340,6 +340,4 @@ wg_tensor *wg_histogram(wg_tensor *x, wg_tensor *edges, wg_tensor *weights, bool
     return wg_scope_end(&scope, y);
 }
 
-static const wg_op *const ops[] = {&quantile, &nanquantile, &histc, &histogram};
-
-const wg__op_table wg__ops_statistics = {ops, sizeof ops / sizeof *ops};
+const wg__op_table wg__ops_statistics = WG__OP_TABLE(&quantile, &nanquantile, &histc, &histogram);
