@@ -3,9 +3,6 @@
 
 #include <string.h>
 
-#include "tensor/ops.h"
-#include "tensor/internal.h"
-
 int wg__call_function(wg_function function, void *context, int input_count,
                       wg_tensor *const *inputs, int output_count, wg_tensor **outputs,
                       const char *where) {

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "base/system.h"
-#include "tensor/internal.h"
 
 static WG__THREAD_LOCAL bool mode;
 static _Thread_local bool finds_infinities; /* and names layers in place of callers */

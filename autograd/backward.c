@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "tensor/ops.h"
 #include "tensor/span.h"
 
 typedef struct pass_entry {

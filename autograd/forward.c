@@ -4,8 +4,6 @@
 
 #include <pthread.h>
 
-#include "tensor/ops.h"
-
 struct wg_tangent {
     atomic_int refcount;
     wg__level *level;            /* NULL: it has ended */

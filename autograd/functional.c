@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "autograd/internal.h"
-#include "tensor/ops.h"
 
 /* True for an input or output that has derivatives: there, and floating. */
 static bool varies(const wg_tensor *x) {

@@ -5,8 +5,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "tensor/ops.h"
-#include "tensor/internal.h"
 
 WG__THREAD_LOCAL wg__region_run wg__active_region;
 

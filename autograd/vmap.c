@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "autograd/internal.h"
-#include "tensor/ops.h"
 #include "tensor/ops/support.h"
 
 /* A handle of one sample, for a tensor with all of them. [scope] */

@@ -8,7 +8,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* The thread's error, NULL before its first. It is not thread-local itself: a program that loads
  * the library while it runs (dlopen, Python) has room for a few hundred bytes of such variables. */

@@ -1,10 +1,8 @@
 /* Groups of processes: see group.h. Only group_mpi.c, which is called here, knows MPI. */
 #include "base/group_internal.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 #include "base/internal.h"
 
 #define WHERE "group"

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/internal.h"
-
 typedef struct loop_plan {
     int operand_count;
     int ndim; /* after merging; the last axis is the inner loop */

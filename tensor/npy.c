@@ -11,14 +11,12 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/replacement.h"
 #include "tensor/internal.h"
-#include "tensor/ops.h"
 
 #define MAGIC "\x93NUMPY"
 #define MAGIC_SIZE 6

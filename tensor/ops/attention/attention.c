@@ -1,9 +1,7 @@
 /* Rotary positions, scaled dot-product attention, and the step that extends cached keys and values.
  * tiles.c has the kernels of attention. */
-#include "tensor/internal.h"
 #include "tensor/ops/attention/attention.h"
 #include "tensor/ops/linalg/dense.h"
-#include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
 #include "tensor/span.h"
 

@@ -14,7 +14,6 @@
  * Forward saves only log sum e^s of each query's scores. Backward recomputes the weights, with the
  * same dropout, and uses a second tile for their gradient. The first and the last keys are skipped
  * if causality, a window or the mask hides them from all queries of a tile. */
-#include "base/internal.h"
 #include "tensor/internal.h"
 #include "tensor/ops/attention/attention.h"
 #include "tensor/ops/linalg/dense.h"

@@ -7,8 +7,6 @@
 #include <stdio.h>
 
 #include "tensor/easy.h"
-#include "tensor/internal.h"
-#include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
 
 #define LOG_2PI 1.8378770664093454835606594728112

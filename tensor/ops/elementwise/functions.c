@@ -9,7 +9,6 @@
 
 #include <math.h>
 #include <stdatomic.h>
-#include <string.h>
 
 /* The wg_elementwise_op of a record, or of a copy that a checker or a user runs: the copy has the
  * doc of its record. WG__ELEMENTWISE_COUNT for any other record. */

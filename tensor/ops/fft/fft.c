@@ -1,8 +1,6 @@
 /* Discrete Fourier transforms. Complex numbers are pairs (re, im) on the last axis. The kernels are
  * ours (tensor/simd/fft.h): of the libraries in Debian, kissfft has f32 alone and one line at a
  * time, pocketfft is missing, and FFTW's licence is the GPL. */
-#include "tensor/internal.h"
-#include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
 #include "tensor/simd/simd.h"
 

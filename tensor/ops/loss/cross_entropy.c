@@ -1,9 +1,7 @@
 /* Cross-entropy over rows of logits, fused: backward needs the logits, over which it may write, and
  * one number of each row. And nll_loss, of log probabilities. */
-#include "tensor/internal.h"
 #include "tensor/ops/elementwise/elementwise.h"
 #include "tensor/ops/loss/loss.h"
-#include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
 
 #include <math.h>

@@ -9,11 +9,8 @@
  *
  * While recording, forward does all of this, chunk by chunk, for a cotangent of 1; backward
  * multiplies by the real one. The chunks depend on the shapes alone. */
-#include "base/internal.h"
-#include "tensor/internal.h"
 #include "tensor/ops/linalg/dense.h"
 #include "tensor/ops/loss/loss.h"
-#include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
 
 #include <string.h>

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "tensor/gemm/gemm.h"
-#include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
 #include "tensor/simd/simd.h"
 

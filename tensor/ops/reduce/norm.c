@@ -1,7 +1,4 @@
 /* Normalisation over the last axis and of channels, fused. */
-#include "tensor/internal.h"
-#include "tensor/ops.h"
-#include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
 #include "tensor/simd/simd.h"
 

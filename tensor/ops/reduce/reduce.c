@@ -1,10 +1,7 @@
 /* Reductions over axes: sums and moments, the product, the p-norm, logsumexp, extrema and their
  * places, any, all and count_nonzero. Sums and products of f32 and bf16 accumulate in f64, which
  * keeps up with memory and rounds once, at the end. */
-#include "base/internal.h"
-#include "tensor/internal.h"
 #include "tensor/ops/reduce/reduction.h"
-#include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
 #include "tensor/simd/simd.h"
 

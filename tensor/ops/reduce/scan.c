@@ -7,8 +7,6 @@
  *
  * A scan can also run from the end to the beginning, so that gradients are scans again. Scans of
  * f32 and bf16 accumulate in f64. */
-#include "tensor/internal.h"
-#include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
 #include "tensor/simd/simd.h"
 

@@ -7,9 +7,6 @@
  *       v     x x x x x x x x            of columns is computed at a time (tensor/simd/softmax.h)
  *
  * Short rows of the last axis are transposed there, many at a time, and computed as lines are. */
-#include "tensor/internal.h"
-#include "tensor/ops.h"
-#include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
 #include "tensor/simd/simd.h"
 

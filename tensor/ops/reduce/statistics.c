@@ -1,10 +1,7 @@
 /* Quantiles along an axis, and histograms. */
-#include "tensor/internal.h"
-#include "tensor/ops/registry.h"
 #include "tensor/ops/support.h"
 
 #include <math.h>
-#include <string.h>
 
 /* ---- quantile, nanquantile: with the n elements of a line in order and the rank r = q (n - 1),
  *
