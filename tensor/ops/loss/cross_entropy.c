@@ -211,7 +211,7 @@ void wg__class_gradients(int64_t begin, int64_t end, void *context) {
     }
 }
 
-void wg__soft_losses(int64_t begin, int64_t end, void *context) {
+static void soft_losses(int64_t begin, int64_t end, void *context) {
     const wg__loss_rows *job = context;
     const double smoothing = job->options.smoothing;
     for (int64_t row = begin; row < end; row++) {
@@ -230,7 +230,7 @@ void wg__soft_losses(int64_t begin, int64_t end, void *context) {
     }
 }
 
-void wg__soft_gradients(int64_t begin, int64_t end, void *context) {
+static void soft_gradients(int64_t begin, int64_t end, void *context) {
     const wg__loss_rows *job = context;
     for (int64_t row = begin; row < end; row++) {
         const double scale = scale_of(job, row);
@@ -291,8 +291,8 @@ static int loss_forward(wg_call *call) {
         return -1;
     wg__loss_rows job = make_job(call, x, target, weight);
     job.loss = wg_tensor_data(losses);
-    wg__parallel_for(rows, wg__loss_rows_at_once(job.width),
-                     soft ? wg__soft_losses : wg__class_losses, &job);
+    wg__parallel_for(rows, wg__loss_rows_at_once(job.width), soft ? soft_losses : wg__class_losses,
+                     &job);
     wg__reduce_losses(&job, rows, wg_tensor_data(call->outputs[0]));
     return 0;
 }
@@ -325,7 +325,7 @@ static int loss_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gra
     job.cotangent = wg_tensor_data(g);
     job.gradient = wg_tensor_data(gradients[LOGITS]);
     wg__parallel_for(rows, wg__loss_rows_at_once(job.width),
-                     job.soft ? wg__soft_gradients : wg__class_gradients, &job);
+                     job.soft ? soft_gradients : wg__class_gradients, &job);
     wg_tensor_touch(gradients[LOGITS]);
     return wg__vjp_status();
 }

@@ -71,12 +71,10 @@ double wg__loss_denominator(const wg__loss_rows *job, int64_t rows);
  * logits. */
 void wg__reduce_losses(const wg__loss_rows *job, int64_t rows, char *out);
 
-/* Bodies of parallel loops over rows, for class targets and for soft targets. Gradients need the
- * log sums that the losses stored. An ignored row gives 0. cross_entropy.c has the formulas. */
+/* Bodies of parallel loops over rows with class targets. The gradients need the log sums that the
+ * losses stored. An ignored row gives 0. cross_entropy.c has the formulas. */
 void wg__class_losses(int64_t begin, int64_t end, void *job);
 void wg__class_gradients(int64_t begin, int64_t end, void *job);
-void wg__soft_losses(int64_t begin, int64_t end, void *job);
-void wg__soft_gradients(int64_t begin, int64_t end, void *job);
 
 int64_t wg__loss_rows_at_once(int64_t width);
 

@@ -849,17 +849,6 @@ static const void *element_of(const search *search, int64_t out, int64_t at) {
     return search->x + in * search->size;
 }
 
-/* Joins the results of all parts, in order, into the results of the first part. */
-static void join_found(const search *search) {
-    for (int64_t i = 0; i < search->count; i++)
-        for (int64_t part = 1; part < search->parts; part++) {
-            int64_t *best = &search->found[i];
-            const int64_t other = search->found[part * search->count + i];
-            if (search->searcher->takes(element_of(search, i, *best), element_of(search, i, other)))
-                *best = other;
-        }
-}
-
 static int search_call(wg_call *call, const searcher *searchers) {
     const wg_tensor *x = call->inputs[0];
     const int64_t mask = ((const reduction_options *)call->options)->mask;
@@ -892,11 +881,17 @@ static int search_call(wg_call *call, const searcher *searchers) {
         return -1;
     const int64_t work = s.n * s.blocks.width / s.parts + 1;
     wg__parallel_for(s.blocks.count * s.parts, WG__GRAIN / work + 1, search_items, &s);
-    if (s.parts > 1) {
-        join_found(&s);
-        memcpy(y, s.found, bytes);
-        wg__free(s.found);
+    for (int64_t i = 0; i < s.count && s.parts > 1; i++) { /* parts are joined in their order */
+        int64_t best = s.found[i];
+        for (int64_t part = 1; part < s.parts; part++) {
+            const int64_t other = s.found[part * s.count + i];
+            if (s.searcher->takes(element_of(&s, i, best), element_of(&s, i, other)))
+                best = other;
+        }
+        y[i] = best;
     }
+    if (s.parts > 1)
+        wg__free(s.found);
     return 0;
 }
 

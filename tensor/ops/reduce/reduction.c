@@ -47,7 +47,8 @@ wg__axes wg__axes_kept(const wg_tensor *x, int64_t mask) {
     return axes;
 }
 
-wg__axes wg__axes_reduced(const wg_tensor *x, int64_t mask) {
+/* The axes of x in the mask, with output strides of 0. */
+static wg__axes axes_reduced(const wg_tensor *x, int64_t mask) {
     wg__axes axes = {0};
     for (int i = x->spec.ndim - 1; i >= 0; i--)
         if ((mask >> i & 1) && x->spec.shape[i] != 1)
@@ -184,7 +185,7 @@ static void run_items(int64_t begin, int64_t end, void *context) {
 int wg__reduce(const wg__reduction *kernels, const wg_tensor *x, int64_t mask, wg_tensor *y) {
     plan plan = {.kernels = kernels,
                  .blocks.kept = wg__axes_kept(x, mask),
-                 .reduced = wg__axes_reduced(x, mask),
+                 .reduced = axes_reduced(x, mask),
                  .x = wg__tensor_address(x),
                  .x_size = wg_dtype_size(x->spec.dtype),
                  .y = wg__tensor_address(y),

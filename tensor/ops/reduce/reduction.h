@@ -40,10 +40,8 @@ typedef struct wg__axes {
     wg__stepped_axis axis[WG_MAX_DIMS]; /* the smallest stride in the operand last */
 } wg__axes;
 
-/* The axes of x outside the mask, with the strides of a contiguous output of their shape, and the
- * axes in the mask, with output strides of 0. */
+/* The axes of x outside the mask, with the strides of a contiguous output of their shape. */
 wg__axes wg__axes_kept(const wg_tensor *x, int64_t mask);
-wg__axes wg__axes_reduced(const wg_tensor *x, int64_t mask);
 
 static inline const wg__stepped_axis *wg__axes_last(const wg__axes *axes) {
     return &axes->axis[axes->count - 1];

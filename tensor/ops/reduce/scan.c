@@ -195,7 +195,7 @@ static int linear_scan_infer(wg_call *call) {
     if (wg__infer_float(call) < 0 || wg__check_same_dtype(call, 0, 1) < 0)
         return -1;
     if (!wg__same_shape(a, b))
-        return wg__infer_broadcast(call, 0, a->dtype) < 0
+        return wg__infer_broadcast(call, a->dtype) < 0
                    ? -1
                    : wg__op_fail(call, WG_ERROR_SHAPE, "wanted a and b of one shape");
     if (call->input_count < 3 || call->input_specs[2].ndim < 0)
