@@ -407,7 +407,7 @@ void wg__convert(wg_tensor *dst, const wg_tensor *src) {
     const wg_dtype to = dst->spec.dtype, from = src->spec.dtype;
     if (!copy_transposed(dst, src))
         wg__iterate_planes(2, operands, loops[to][from],
-                           to == from ? planes[wg_dtype_size(to)] : NULL);
+                           to == from ? planes[wg_dtype_size(to)] : NULL, NULL);
 }
 
 wg_tensor *wg__copy_of(const wg_tensor *x) {

@@ -186,7 +186,7 @@ void wg__iterate(int operand_count, wg_tensor *const *operands, wg__loop loop, c
 
 /* The same, and `plane` on whole rows where an inner loop is short (64 elements at most). */
 void wg__iterate_planes(int operand_count, wg_tensor *const *operands, wg__loop loop,
-                        wg__plane_loop plane);
+                        wg__plane_loop plane, const void *context);
 
 /* ---- Whether tensors share memory, which a write in place has to know (overlap.c) ----
  *

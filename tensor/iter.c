@@ -114,8 +114,8 @@ static void run_range(int64_t begin, int64_t end, void *context) {
     }
 }
 
-static void iterate(int operand_count, wg_tensor *const *operands, wg__loop loop,
-                    wg__plane_loop plane, const void *context) {
+void wg__iterate_planes(int operand_count, wg_tensor *const *operands, wg__loop loop,
+                        wg__plane_loop plane, const void *context) {
     const wg_spec *out = &operands[0]->spec;
     int64_t count = wg__spec_count(out);
     if (count == 0)
@@ -155,10 +155,5 @@ static void iterate(int operand_count, wg_tensor *const *operands, wg__loop loop
 
 void wg__iterate(int operand_count, wg_tensor *const *operands, wg__loop loop,
                  const void *context) {
-    iterate(operand_count, operands, loop, NULL, context);
-}
-
-void wg__iterate_planes(int operand_count, wg_tensor *const *operands, wg__loop loop,
-                        wg__plane_loop plane) {
-    iterate(operand_count, operands, loop, plane, NULL);
+    wg__iterate_planes(operand_count, operands, loop, NULL, context);
 }

@@ -45,10 +45,10 @@ int wg__infer_float(wg_call *call) {
     return wg__infer_like(call);
 }
 
-int wg__infer_broadcast(wg_call *call, int first, wg_dtype dtype) {
+int wg__infer_broadcast(wg_call *call, wg_dtype dtype) {
     wg_spec *out = &call->output_specs[0];
-    *out = call->input_specs[first];
-    for (int i = first + 1; i < call->input_count; i++) {
+    *out = call->input_specs[0];
+    for (int i = 1; i < call->input_count; i++) {
         const wg_spec a = *out, *b = &call->input_specs[i];
         if (wg__same_shape(&a, b) || wg__broadcast(&a, b, out))
             continue;
@@ -321,19 +321,16 @@ int wg__sample_binary(int index, wg_generator *generator, wg_sample *sample, wg_
     return index < 6 ? wg__sample_shapes(generator, sample, shapes[index], 2, samplers) : 0;
 }
 
-int wg__bench_inputs(wg_generator *generator, wg_sample *sample, const void *options, int count,
-                     int ndim, const int64_t *shape) {
-    if (options)
-        sample->options = options;
+static int bench_vectors(wg_generator *generator, wg_sample *sample, int count) {
     for (int i = 0; i < count; i++)
-        sample->inputs[i] = wg_rand(generator, WG_F32, ndim, shape);
+        sample->inputs[i] = wg_rand(generator, WG_F32, 1, (int64_t[]){1 << 22});
     return wg__sample_status(sample, count);
 }
 
 int wg__bench_one(wg_generator *generator, wg_sample *sample) {
-    return wg__bench_inputs(generator, sample, NULL, 1, 1, (int64_t[]){1 << 22});
+    return bench_vectors(generator, sample, 1);
 }
 
 int wg__bench_two(wg_generator *generator, wg_sample *sample) {
-    return wg__bench_inputs(generator, sample, NULL, 2, 1, (int64_t[]){1 << 22});
+    return bench_vectors(generator, sample, 2);
 }

@@ -16,7 +16,7 @@ int wg__infer_like(wg_call *call);
 int wg__infer_float(wg_call *call);
 
 /* Output 0 has the broadcast shape of the inputs from `first` on, and that dtype; -1 with SHAPE. */
-int wg__infer_broadcast(wg_call *call, int first, wg_dtype dtype);
+int wg__infer_broadcast(wg_call *call, wg_dtype dtype);
 
 /* -1 with DTYPE unless the inputs i and j have one dtype. */
 int wg__check_same_dtype(const wg_call *call, int i, int j);
@@ -288,11 +288,6 @@ int wg__sample_shapes(wg_generator *generator, wg_sample *sample, const char *sh
         return wg__sample_shapes(generator, sample, SHAPES,                                        \
                                  (int)(sizeof samplers / sizeof *samplers), samplers);             \
     }
-
-/* A large sample for benches, of so many inputs of one shape: f32, from 0 to 1. `options` may be
- * NULL. */
-int wg__bench_inputs(wg_generator *generator, wg_sample *sample, const void *options, int count,
-                     int ndim, const int64_t *shape);
 
 #define WG__IN_BRACES(...)                                                                         \
     { __VA_ARGS__ }

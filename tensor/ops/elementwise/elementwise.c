@@ -181,7 +181,7 @@ int wg__run_gate_slopes(wg_call *call, int function, wg_tensor *dy, wg_tensor **
 int wg__infer_pair(wg_call *call) {
     if (wg__check_same_dtype(call, 0, 1) < 0)
         return -1;
-    return wg__infer_broadcast(call, 0, call->input_specs[0].dtype);
+    return wg__infer_broadcast(call, call->input_specs[0].dtype);
 }
 
 int wg__infer_float_pair(wg_call *call) {

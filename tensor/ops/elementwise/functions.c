@@ -189,14 +189,14 @@ static int infer_gate(wg_call *call) {
 static int infer_comparison(wg_call *call) {
     if (call->input_count == 2 && wg__check_same_dtype(call, 0, 1) < 0)
         return -1;
-    return wg__infer_broadcast(call, 0, WG_BOOL);
+    return wg__infer_broadcast(call, WG_BOOL);
 }
 
 static int infer_logic(wg_call *call) {
     for (int i = 0; i < call->input_count; i++)
         if (call->input_specs[i].dtype != WG_BOOL)
             return wg__op_fail(call, WG_ERROR_DTYPE, "takes bools; cast operand %d", i);
-    return wg__infer_broadcast(call, 0, WG_BOOL);
+    return wg__infer_broadcast(call, WG_BOOL);
 }
 
 wg_tensor *wg_elementwise(wg_elementwise_op function, wg_tensor *a, wg_tensor *b) {

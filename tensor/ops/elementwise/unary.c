@@ -559,7 +559,7 @@ static int choose(wg_tensor *y, wg_tensor *condition, wg_tensor *a, wg_tensor *b
 static int where_infer(wg_call *call) {
     if (check_bool(call, 0) < 0 || wg__check_same_dtype(call, 1, 2) < 0)
         return -1;
-    return wg__infer_broadcast(call, 0, call->input_specs[1].dtype);
+    return wg__infer_broadcast(call, call->input_specs[1].dtype);
 }
 
 static int where_forward(wg_call *call) {
@@ -607,7 +607,7 @@ typedef struct value_options {
 } value_options;
 
 static int masked_fill_infer(wg_call *call) {
-    if (check_bool(call, 1) < 0 || wg__infer_broadcast(call, 0, call->input_specs[0].dtype) < 0)
+    if (check_bool(call, 1) < 0 || wg__infer_broadcast(call, call->input_specs[0].dtype) < 0)
         return -1;
     if (!wg__same_shape(&call->output_specs[0], &call->input_specs[0]))
         return wg__op_fail(call, WG_ERROR_SHAPE,
@@ -685,7 +685,7 @@ wg_tensor *wg_masked_fill(wg_tensor *x, wg_tensor *mask, double value) {
 static int infer_ternary(wg_call *call) {
     if (wg__check_same_dtype(call, 0, 1) < 0 || wg__check_same_dtype(call, 0, 2) < 0)
         return -1;
-    return wg__infer_broadcast(call, 0, call->input_specs[0].dtype);
+    return wg__infer_broadcast(call, call->input_specs[0].dtype);
 }
 
 static int infer_ternary_float(wg_call *call) {

@@ -491,8 +491,8 @@ static wg_tensor *resized(wg_tensor *x, int axis, int64_t size) {
     return wg_cat(2, (wg_tensor *[]){x, wg_zeros(zeros.dtype, zeros.ndim, zeros.shape)}, axis);
 }
 
-/* x (..., n/2 + 1, ..., 2) times `ends` for frequency 0 and, of an even n, n/2, and `others`. */
-static wg_tensor *weighted(wg_tensor *x, int axis, int64_t n, double ends, double others) {
+/* x (..., n/2 + 1, ..., 2) times `others`, but for frequency 0 and, of an even n, n/2. */
+static wg_tensor *weighted(wg_tensor *x, int axis, int64_t n, double others) {
     if (x == NULL)
         return NULL;
     /* A weight for each number of a pair: where the axis is the one before the pairs, a line is
@@ -505,9 +505,9 @@ static wg_tensor *weighted(wg_tensor *x, int axis, int64_t n, double ends, doubl
     if (weights == NULL)
         return NULL;
     double *weight = wg__tensor_address(weights);
-    weight[0] = weight[1] = ends;
+    weight[0] = weight[1] = 1;
     if (n % 2 == 0)
-        weight[n] = weight[n + 1] = ends;
+        weight[n] = weight[n + 1] = 1;
     return wg_mul(x, wg_reshape(wg_cast(weights, x->spec.dtype), x->spec.ndim, shape));
 }
 
@@ -526,11 +526,11 @@ static int fft_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **grad
     const wg__fft_kind kind = options.kind;
     wg_tensor *g = cotangents[0];
     if (kind == WG__FFT_REAL)
-        g = weighted(g, options.axis, options.n, 1, 0.5);
+        g = weighted(g, options.axis, options.n, 0.5);
     options.kind = adjoints[kind];
     g = wg_apply_one(op_of(options.kind), 1, &g, &options);
     if (kind == WG__FFT_HERMITIAN)
-        g = weighted(g, options.axis, options.n, 1, 2);
+        g = weighted(g, options.axis, options.n, 2);
     gradients[0] = resized(g, options.axis, call->input_specs[0].shape[options.axis]);
     return wg__vjp_status();
 }

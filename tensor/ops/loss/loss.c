@@ -366,7 +366,7 @@ static int cosine_infer(wg_call *call) {
     const cosine_options *options = call->options;
     if (wg__check_same_dtype(call, 0, 1) < 0 || wg__infer_float(call) < 0)
         return -1;
-    if (wg__infer_broadcast(call, 0, call->input_specs[0].dtype) < 0)
+    if (wg__infer_broadcast(call, call->input_specs[0].dtype) < 0)
         return -1;
     return wg__axis(options->axis, call->output_specs[0].ndim, call->op->name) < 0 ? -1 : 0;
 }
