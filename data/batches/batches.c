@@ -41,8 +41,6 @@ int64_t wg__random_between(wg_generator *generator, int64_t low, int64_t high) {
     return low + (int64_t)wg_random_below(generator, (uint64_t)(high - low + 1));
 }
 
-/* ---- The order of an epoch ---- */
-
 void wg__weigh_examples(const wg_batches_options *options, const int64_t *ends, int64_t count,
                         wg_generator *generator, int64_t *order) {
     double total = 0, sum = 0; /* of weights; a source without examples has no share */
@@ -111,8 +109,6 @@ static int plan(wg_batches *batches, wg_data_position position) {
     batches->planned = true;
     return 0;
 }
-
-/* ---- Positions ---- */
 
 static int check_position(const wg_data_position *position, int64_t count) {
     if (position->epoch < 0 || position->next < 0)
@@ -188,8 +184,6 @@ int wg_batches_restore(wg_batches *batches, wg_checkpoint *file, int64_t fingerp
     return wg__batches_restore(batches, file, fingerprint, WHERE, "the data");
 }
 
-/* ---- Batches ---- */
-
 /* Takes the next `count` examples, over the ends of epochs. */
 static int take(wg_batches *batches, int64_t count) {
     const wg_batch_source *source = &batches->source;
@@ -244,8 +238,6 @@ int wg__batches_next_of_epoch(wg_batches *batches, void *batch) {
 int wg__batches_skip_of_epoch(wg_batches *batches) {
     return advance(batches, true, NULL);
 }
-
-/* ---- Making them ---- */
 
 static int prepare(wg_batches *batches, const wg_batches_options *options) {
     wg_batches_options *o = &batches->options;
@@ -310,8 +302,6 @@ void wg_batches_free(wg_batches *batches) {
     wg__free(batches->examples);
     wg__free(batches);
 }
-
-/* ---- Helpers of builders ---- */
 
 void *wg__batches_context(const wg_batches *batches) {
     return batches->source.context;

@@ -124,7 +124,7 @@ static void measure(const check *c, wg_corpus_lengths *lengths, int64_t *buckets
     lengths->line = line;
 }
 
-/* ---- Lines ---- */
+/* ---- Lines, documents and files ---- */
 
 typedef struct line {
     const char *text;
@@ -225,8 +225,6 @@ static int drain(void *context) {
     return 0;
 }
 
-/* ---- Documents ---- */
-
 static int end_document(check *c) {
     if (c->document_characters == 0)
         return 0;
@@ -269,8 +267,6 @@ static int add_line(check *c, line l) {
         return 0;
     return wg__tokenizer_encode(c->tokenizer, l.text, l.length, NULL, &c->sink) < 0 ? -1 : drain(c);
 }
-
-/* ---- Files ---- */
 
 static int check_held_out(check *c, const char *path) {
     wg__text_map text;

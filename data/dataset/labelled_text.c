@@ -22,8 +22,6 @@ typedef struct reading {
     wg__labelled_text *text;
 } reading;
 
-/* ---- Rows ---- */
-
 /* Appends the tokens of one text, that of a column, with its prefix. */
 static int add_tokens(reading *r, int column, const char *text) {
     wg_token_list *tokens = &r->text->tokens;
@@ -90,8 +88,6 @@ static int add_example(void *context, int64_t line, int count, char *const *fiel
     e.end = text->tokens.count;
     return wg__append(&text->examples, &text->base.count, &text->capacity, &e, sizeof e);
 }
-
-/* ---- Examples ---- */
 
 wg_token_pair wg__labelled_text_pair(const wg__labelled_text *text, int64_t index) {
     const wg__labelled_example *e = &text->examples[index];

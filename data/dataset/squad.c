@@ -102,8 +102,6 @@ static int read_list(reading *r, const json_t *object, const char *key, element_
     return 0;
 }
 
-/* ---- Contexts ---- */
-
 static int append_tokens(reading *r, int64_t begin, int64_t end) {
     wg__squad *squad = r->squad;
     const int64_t count = squad->token_count + r->scratch.count;
@@ -253,8 +251,6 @@ static int read_answer(reading *r, const json_t *answer) {
     return q->start <= q->end ? 0 : fail_at(r, ".text has no words");
 }
 
-/* ---- Questions ---- */
-
 static int read_question(reading *r, const json_t *json) {
     wg__squad *squad = r->squad;
     const char *text = get_text(r, json, "question");
@@ -305,8 +301,6 @@ static int read_paragraph(reading *r, const json_t *json) {
 static int read_article(reading *r, const json_t *json) {
     return read_list(r, json, "paragraphs", read_paragraph);
 }
-
-/* ---- Contents ---- */
 
 int64_t wg__squad_questions(const wg__squad *squad) {
     return squad ? squad->question_count : 0;

@@ -50,8 +50,6 @@ static bool is_given(const char *name) {
     return name && *name;
 }
 
-/* ---- Which columns ---- */
-
 static int find_name(const table *t, const char *name) {
     for (int i = 0; i < t->names; i++)
         if (strcmp(t->name[i], name) == 0)
@@ -114,8 +112,6 @@ static int choose_columns(table *t) {
                    list_names(t, names, sizeof names));
 }
 
-/* ---- Lines of columns ---- */
-
 static int check_count(table *t, int count) {
     if (count > MOST_COLUMNS || (!t->named && (count < FEWEST_FIELDS || count > WG_TABLE_FIELDS)))
         return wg__fail_line(&t->line,
@@ -165,8 +161,6 @@ static int read_columns(table *t, char *line) {
         fields[i] = (char *)columns[t->wanted[i]];
     return t->row(t->context, t->line.number, t->fields, fields);
 }
-
-/* ---- Lines of JSON ---- */
 
 /* A number or a truth value as text, borrowed; NULL with MEMORY, or FORMAT for anything else. */
 static char *write_value(table *t, int field, const json_t *value) {

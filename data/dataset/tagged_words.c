@@ -35,8 +35,6 @@ typedef struct reading {
     wg__tagged_words *words;
 } reading;
 
-/* ---- Columns ---- */
-
 /* Cuts a line at its tabs, or at its spaces if it has no tab. Returns the number of columns. */
 static int split(char *line, char *columns[MOST_COLUMNS]) {
     const bool tabs = strchr(line, '\t') != NULL;
@@ -108,8 +106,6 @@ static int add_pieces(reading *r, const char *text) {
     return 0;
 }
 
-/* ---- Examples ---- */
-
 const char *wg__tagged_words_text(const wg__tagged_words *words, int64_t index) {
     return words->texts.bytes + words->words[index].text;
 }
@@ -163,8 +159,6 @@ static void free_words(wg__examples *examples) {
 }
 
 static const wg__examples_kind kind = {pair_of, fill_targets, fingerprint, free_words};
-
-/* ---- Files ---- */
 
 /* Skips comments: "# text = ..."; "#tag" is a word, except where words have tabs behind them. */
 static int read_line(void *context, char *line) {

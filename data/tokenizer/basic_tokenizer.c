@@ -71,8 +71,6 @@ wg__basic_class wg__basic_class_of(int32_t c) {
     return is_punctuation(c) || wg__is_ideograph(c) ? WG__BASIC_ALONE : WG__BASIC_WITHIN;
 }
 
-/* ---- Lower case ---- */
-
 /* Unicode's Cased without Case_Ignorable. */
 static bool is_cased(int32_t c) {
     utf8proc_category_t category = utf8proc_category(c);
@@ -114,8 +112,6 @@ int32_t wg__basic_lower(const int32_t *characters, int64_t count, int64_t at) {
                ? FINAL_SIGMA
                : SIGMA;
 }
-
-/* ---- Folding ---- */
 
 /* Canonical ordering: a stable sort of a run of marks by combining class. Accents (Mn) have been
  * removed; only the few spacing marks with a class are left, so insertion sort is enough. */

@@ -48,8 +48,6 @@ int64_t wg__byte_to_letter(unsigned char byte, char letter[2]) {
     return 2;
 }
 
-/* ---- Making one ---- */
-
 int wg__set_merges(wg__merge_list *list, const wg__strings *vocabulary, int64_t count,
                    const int32_t (*merges)[2], const char *where) {
     list->pairs = wg__alloc_array(count + 1, sizeof *list->pairs);
@@ -138,8 +136,6 @@ static void clear(wg_tokenizer *tokenizer) {
     wg__splitter_free(bpe->splitter);
     wg__free(bpe->pattern);
 }
-
-/* ---- Encoding ---- */
 
 typedef struct encoding {
     const wg__bpe *bpe;
@@ -233,8 +229,6 @@ static int decode(const wg_tokenizer *tokenizer, int32_t id, const wg_decode_opt
         return wg__text_append(text, token, length);
     return wg__letters_to_bytes(token, length, text);
 }
-
-/* ---- JSON ---- */
 
 json_t *wg__merges_to_json(const wg__merge_list *merges) {
     json_t *list = json_array();
@@ -464,8 +458,6 @@ int wg__bpe_save(const wg_tokenizer *tokenizer, const char *vocabulary_path,
     wg__free(merges.bytes);
     return status;
 }
-
-/* ---- Training ---- */
 
 typedef struct trainer {
     wg_bpe_training settings;

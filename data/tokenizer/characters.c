@@ -12,8 +12,6 @@
 #define UNKNOWN "<unk>"
 #define NUL_TOKEN "<0x00>"
 
-/* ---- Bytes ---- */
-
 static int encode_bytes(const wg_tokenizer *tokenizer, const char *text, int64_t length, bool first,
                         wg__token_sink *sink) {
     (void)tokenizer, (void)first;
@@ -68,8 +66,6 @@ wg_tokenizer *wg_byte_new(void) {
     return wg__tokenizer_checked(tokenizer,
                                  wg__tokenizer_set_vocabulary(tokenizer, 256, tokens, "token"));
 }
-
-/* ---- Characters ---- */
 
 static int encode_characters(const wg_tokenizer *tokenizer, const char *text, int64_t length,
                              bool first, wg__token_sink *sink) {
@@ -127,8 +123,6 @@ const wg__tokenizer_kind wg__char_kind = {
     .options_to_json = no_options,
     .from_json = characters_from_json,
 };
-
-/* ---- Training ---- */
 
 typedef struct trainer {
     bool *seen; /* by code point */

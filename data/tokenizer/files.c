@@ -144,8 +144,6 @@ wg_tokenizer *wg_tokenizer_from_json(const char *json) {
     return tokenizer;
 }
 
-/* ---- Loading ---- */
-
 #define LOAD "wg_tokenizer_load"
 
 /* Of special_tokens_map.json and tokenizer_config.json. */
@@ -394,7 +392,7 @@ wg_tokenizer *wg_tokenizer_load(const char *path) {
     return tokenizer;
 }
 
-/* ---- Exporting: the JSON files about special tokens ---- */
+/* ---- Exporting ---- */
 
 static int write_file(const char *folder, const char *name, const wg__text *text) {
     char *path = wg__path_in(folder, name);
@@ -443,8 +441,6 @@ static int write_json(const wg_tokenizer *tokenizer, const char *folder, const c
     wg__free(text.bytes);
     return status;
 }
-
-/* ---- Exporting: the files of each kind ---- */
 
 typedef int (*writer)(const wg_tokenizer *tokenizer, wg__text *out);
 

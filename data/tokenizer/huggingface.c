@@ -115,8 +115,6 @@ static int read_steps(step_reading *r, const json_t *part, const char *list, ste
     return 0;
 }
 
-/* ---- Steps: normalizers ---- */
-
 /* {"String": text} or {"Regex": text} */
 static bool replaces(const json_t *step, const char *kind, const char *pattern,
                      const char *content) {
@@ -158,8 +156,6 @@ static int read_normalizer(step_reading *r, const json_t *step, const char *type
     }
     return refuse_step(r, type, "");
 }
-
-/* ---- Steps: pre-tokenizers ---- */
 
 static int read_metaspace(step_reading *r, const json_t *step) {
     wg__piece_settings *pieces = &r->steps->pieces;
@@ -209,8 +205,6 @@ static int read_pre_tokenizer(step_reading *r, const json_t *step, const char *t
     }
     return strcmp(type, "Metaspace") == 0 ? read_metaspace(r, step) : refuse_step(r, type, "");
 }
-
-/* ---- Steps: decoders ---- */
 
 static int read_decoder(step_reading *r, const json_t *step, const char *type) {
     wg__piece_settings *pieces = &r->steps->pieces;
@@ -509,8 +503,6 @@ static wg_tokenizer *make_tokenizer(reading *r) {
             type);
     return NULL;
 }
-
-/* ---- Added tokens ---- */
 
 static int add_tokens(const reading *r, wg_tokenizer *tokenizer) {
     static const char *const known[] = {"id",     "content",    "single_word", "lstrip",

@@ -48,8 +48,6 @@ static json_t *file_of(const wg_tokenizer *tokenizer, parts p) {
                      p.post_processor, "decoder", p.decoder, "model", p.model);
 }
 
-/* ---- BPE ---- */
-
 static json_t *merges_json(const wg__strings *vocabulary, const wg__merge_list *merges) {
     json_t *list = json_array();
     for (int64_t i = 0; i < merges->count; i++)
@@ -92,8 +90,6 @@ static json_t *byte_level_file(const wg_tokenizer *tokenizer, const char *patter
     return file_of(tokenizer, (parts){json_null(), pre_tokenizer, byte_level_json(true, true),
                                       byte_level_json(true, true), model});
 }
-
-/* ---- SentencePiece ---- */
 
 static json_t *replace_json(const char *from, const char *to) {
     return json_pack("{s:s, s:{s:s}, s:s}", "type", "Replace", "pattern", "String", from, "content",
@@ -205,8 +201,6 @@ static json_t *pieces_model(const wg__pieces *p) {
     };
     return bpe_json(&p->base, &model);
 }
-
-/* ---- Any kind ---- */
 
 /* False if a tokenizer.json cannot express this tokenizer. */
 static bool is_expressible(const wg_tokenizer *tokenizer) {

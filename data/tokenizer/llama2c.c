@@ -108,8 +108,6 @@ static void clear(wg_tokenizer *tokenizer) {
     wg__pair_table_clear(&l->merges);
 }
 
-/* ---- Reading tokenizer.bin ---- */
-
 wg_tokenizer *wg__llama2c_read(const char *bytes, int64_t length, const char *name) {
     if (length < 4) {
         wg_fail(WG_ERROR_FORMAT, WHERE, "%s is cut short", name);
@@ -153,8 +151,6 @@ wg_tokenizer *wg__llama2c_read(const char *bytes, int64_t length, const char *na
     wg__free(scores);
     return tokenizer;
 }
-
-/* ---- As SentencePiece ---- */
 
 /* Copies a vocabulary to `texts`, with every `from` in its pieces replaced by `to`, and the special
  * tokens by `special`. tokens[i] points into `texts`. */

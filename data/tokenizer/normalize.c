@@ -17,8 +17,6 @@ static uint64_t offset_of(uint32_t unit) {
     return (uint64_t)(unit >> 10) << ((unit & 0x200) >> 6);
 }
 
-/* ---- Character rules ---- */
-
 int wg__charsmap_set(wg__charsmap *map, const char *blob, int64_t length) {
     const unsigned char *b = (const unsigned char *)blob;
     if (length < 4)
@@ -153,8 +151,6 @@ int wg__replace_graphemes(const wg__normalizer *n, const char *text, int64_t len
     }
     return 0;
 }
-
-/* ---- Spaces ---- */
 
 static int append_space(const wg__normalizer *n, wg__text *out) {
     return n->plain_spaces ? wg__text_append(out, " ", 1)

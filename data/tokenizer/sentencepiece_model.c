@@ -137,7 +137,7 @@ static int read_piece(model *m, message rest) {
     return id < 0 ? -1 : 0;
 }
 
-/* ---- Reading: specifications ---- */
+/* ---- Reading ---- */
 
 static int read_trainer(model *m, message rest) {
     field f;
@@ -204,8 +204,6 @@ static int read_model(model *m, message rest) {
     }
     return status < 0 ? malformed(m, "file") : 0;
 }
-
-/* ---- Reading: making a tokenizer ---- */
 
 static int set_settings(model *m) {
     static const char *const names[] = {"an unknown kind", "unigram", "BPE", "words", "characters"};

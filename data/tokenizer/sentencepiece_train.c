@@ -29,8 +29,6 @@ typedef struct trainer {
     const char *source; /* names the text in messages */
 } trainer;
 
-/* ---- Words ---- */
-
 enum script { LETTERS, DIGITS, OTHERS };
 
 /* Marks belong to the letters before them. */
@@ -95,8 +93,6 @@ static int add_text(void *context, const char *text, int64_t length, const char 
     wg__free(word.bytes);
     return status;
 }
-
-/* ---- The alphabet ---- */
 
 static int64_t first_piece(const trainer *t) {
     return SPECIAL_COUNT + (t->settings.byte_fallback ? BYTE_COUNT : 0);

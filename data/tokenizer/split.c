@@ -22,8 +22,6 @@ struct wg__splitter {
     bool jit;
 };
 
-/* ---- Patterns ---- */
-
 /* Unicode's White_Space. PCRE2's own \s also matches U+180E. */
 #define SPACES "\\t-\\r\\x{85}\\p{Z}"
 
@@ -126,8 +124,6 @@ void wg__splitter_free(wg__splitter *splitter) {
     pcre2_general_context_free(splitter->memory);
     wg__free(splitter);
 }
-
-/* ---- Splitting ---- */
 
 static int64_t character_end(const char *text, int64_t length, int64_t at) {
     do

@@ -27,8 +27,6 @@ char *wg__text_file_read(const char *path, int64_t *length, const char *where) {
     return bytes;
 }
 
-/* ---- UTF-8 ---- */
-
 int64_t wg__utf8_invalid(const char *text, int64_t length) {
     const utf8proc_uint8_t *bytes = (const utf8proc_uint8_t *)text;
     int64_t i = 0;
@@ -84,8 +82,6 @@ int64_t wg__space_length(const char *text, int64_t length) {
                  character == 0x205F || character == 0x3000;
     return space ? 3 : 0;
 }
-
-/* ---- Texts of any size, mapped ---- */
 
 /* Pages are released in steps of so many bytes, a multiple of every page size. */
 #define PASS_STEP (4 << 20)

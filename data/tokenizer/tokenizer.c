@@ -20,8 +20,6 @@ void wg_token_list_free(wg_token_list *list) {
     *list = (wg_token_list){0};
 }
 
-/* ---- Properties ---- */
-
 const char *wg_tokenizer_kind(const wg_tokenizer *tokenizer) {
     return tokenizer ? tokenizer->kind->name : NULL;
 }
@@ -77,8 +75,6 @@ bool wg__token_begins_word(const wg_tokenizer *tokenizer, int32_t id) {
     wg__free(text.bytes);
     return begins;
 }
-
-/* ---- Making and freeing ---- */
 
 void *wg__tokenizer_new(const wg__tokenizer_kind *kind, size_t size) {
     wg_tokenizer *tokenizer = wg__calloc(1, size);

@@ -132,8 +132,6 @@ int wg__wordpiece_save(const wg_tokenizer *tokenizer, const char *path) {
     return status;
 }
 
-/* ---- Encoding ---- */
-
 typedef struct encoding {
     const wordpiece *tokenizer;
     wg__token_sink *sink;
@@ -191,8 +189,6 @@ static int encode(const wg_tokenizer *tokenizer, const char *text, int64_t lengt
     wg__basic_rules rules = {e.tokenizer->options.cased, e.tokenizer->options.huggingface};
     return wg__basic_tokenize(text, length, rules, encode_word, &e);
 }
-
-/* ---- Decoding ---- */
 
 /* How a token is spaced in English text. */
 typedef struct spacing {
@@ -284,8 +280,6 @@ static int decode(const wg_tokenizer *tokenizer, int32_t id, const wg_decode_opt
     return wg__text_append(text, token, (int64_t)strlen(token));
 }
 
-/* ---- JSON ---- */
-
 static json_t *options_to_json(const wg_tokenizer *tokenizer) {
     const wordpiece *w = (const wordpiece *)tokenizer;
     return json_pack("{s:b, s:i, s:b}", "lower_case", !w->options.cased, "max_word_characters",
@@ -352,7 +346,7 @@ static int count_word(void *context, const char *word, int64_t length, int64_t c
     return wg__count_word(&t->words, word, length);
 }
 
-/* ---- Training: the alphabet ---- */
+/* ---- Training ---- */
 
 static int compare_text(const void *a, const void *b) {
     return strcmp(((const wg__letter *)a)->text, ((const wg__letter *)b)->text);
@@ -412,8 +406,6 @@ static int add_alphabet(trainer *t, wg__alphabet *a) {
             return -1;
     return 0;
 }
-
-/* ---- Training ---- */
 
 /* Splits a word into pieces of one character; into none if one is outside the alphabet. */
 static int32_t split_word(const wg__merge_training *words, const char *word, int64_t length,
