@@ -17,8 +17,6 @@ struct wg_config {
     json_t *asked;  /* an object with a member for every key that was read */
 };
 
-/* ---- Creating and freeing ---- */
-
 /* Takes `object` over; NULL with MEMORY. */
 static wg_config *config_of(json_t *object, const char *name) {
     wg_config *config = wg__calloc(1, sizeof *config);
@@ -96,8 +94,6 @@ wg_config *wg__config_load(const char *path) {
     return config_of_root(root, &error, path);
 }
 
-/* ---- Lists of keys, for messages ---- */
-
 typedef struct key_list {
     char text[768]; /* "a, b, c" */
     int count;
@@ -108,8 +104,6 @@ static void add_key(key_list *list, const char *key) {
     snprintf(list->text + length, sizeof list->text - length, "%s\"%s\"", list->count++ ? ", " : "",
              key);
 }
-
-/* ---- Reading ---- */
 
 const char *wg__config_name(const wg_config *config) {
     return config->name;
@@ -281,8 +275,6 @@ int wg__config_check(wg_config *config, int count, const char *const *ignored) {
                    unknown.count == 1 ? "key" : "keys", unknown.text,
                    unknown.count == 1 && *suggestion ? suggestion : "; misspelt?");
 }
-
-/* ---- Writing ---- */
 
 int wg__config_set(wg_config *config, const char *key, json_t *value) {
     return wg__json_set(config->object, key, value, "config");

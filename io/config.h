@@ -21,8 +21,6 @@
 
 typedef struct wg_config wg_config;
 
-/* ---- Reading ---- */
-
 /* Reads a JSON object from a text, which messages call `name`. Freed with wg__config_free. NULL
  * with [FORMAT, with the line; MEMORY] */
 WG__COMMAND wg_config *wg__config_parse(const char *json, const char *name);
@@ -53,8 +51,6 @@ WG__COMMAND int wg__config_check(wg_config *config, int count, const char *const
 
 /* Whether a name is in a list. */
 bool wg__is_among(const char *name, int count, const char *const *names);
-
-/* ---- Writing ---- */
 
 /* An empty configuration. Freed with wg__config_free. NULL with [MEMORY] */
 wg_config *wg__config_new(void);

@@ -96,8 +96,6 @@ static int add_value(wg_event_file *file, wg__text *value) {
     return -1;
 }
 
-/* ---- Records ---- */
-
 static void put_crc(wg__text *record, const void *bytes, int64_t count) {
     const uint32_t crc = wg__crc32c(bytes, (size_t)count);
     put_le(record, (crc >> 15 | crc << 17) + 0xa282ead8u, 4);
@@ -126,8 +124,6 @@ static int write_record(wg_event_file *file, wg__text *event) {
     wg__free(event->bytes);
     return wg_error_pending() ? -1 : 0;
 }
-
-/* ---- Files ---- */
 
 wg_event_file *wg__event_file_open(const char *folder, double time) {
     if (!folder || wg_error_pending())
@@ -180,8 +176,6 @@ void wg__event_file_close(wg_event_file *file) {
 const char *wg__event_file_path(const wg_event_file *file) {
     return file->path;
 }
-
-/* ---- Events ---- */
 
 int wg__event_file_scalar(wg_event_file *file, const char *tag, double value) {
     if (!file || wg_error_pending())

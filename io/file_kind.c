@@ -44,8 +44,6 @@ static const struct {
      "only the pointer to a file that Git LFS keeps; `git lfs pull' brings the file"},
 };
 
-/* ---- Files ---- */
-
 /* True for UTF-8 without control characters; a character may be cut off at the end. */
 static bool is_text(const uint8_t *bytes, int64_t count) {
     utf8proc_int32_t character;
@@ -96,8 +94,6 @@ static const char *kind_of_file(const char *path, const uint8_t *bytes, int64_t 
     snprintf(text, size, format, path);
     return text;
 }
-
-/* ---- Folders ---- */
 
 static bool has(const char *folder, const char *name) {
     char path[4096];
@@ -175,8 +171,6 @@ bool wg__is_file(const char *path) {
 bool wg__is_folder(const char *path) {
     return kind_of(path) == S_IFDIR;
 }
-
-/* ---- Differences ---- */
 
 /* Keeps room for the dots that stand for the names that do not fit. */
 void wg__note_difference(wg__difference *difference, const char *name) {

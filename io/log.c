@@ -106,8 +106,6 @@ int wg__metric_log_end_line(wg__metric_log *log) {
     return status;
 }
 
-/* ---- Traces ---- */
-
 int wg_trace_write(const char *path) {
     FILE *file = fopen(path, "w");
     if (!file)

@@ -86,8 +86,6 @@ static int transfer(wg__column *column, bool writing, int64_t first, int64_t cou
     return wg_error_pending() ? -1 : 0;
 }
 
-/* ---- Writing ---- */
-
 /* The access properties: HDF5 caches no chunks, as whole ones are written and read. */
 static hid_t access_of(void) {
     const hid_t access = H5Pcreate(H5P_DATASET_ACCESS);
@@ -166,8 +164,6 @@ int wg__column_end(wg__column *column) {
     wg__column_free(column);
     return status;
 }
-
-/* ---- Reading ---- */
 
 /* FORMAT; IO if a read failed, after which HDF5's answers are those of a damaged file. */
 static int refuse(const wg__column *column, const char *reason) {

@@ -240,7 +240,7 @@ int wg__checkpoint_fail(wg_checkpoint *file, const char *name, const char *where
                    description);
 }
 
-/* ---- Both ways ---- */
+/* ---- Files ---- */
 
 static void free_checkpoint(wg_checkpoint *file) {
     if (file->file >= 0)
@@ -270,8 +270,6 @@ static wg_checkpoint *checkpoint_of(const char *path) {
     free_checkpoint(file);
     return NULL;
 }
-
-/* ---- Writing ---- */
 
 static int create_file(wg_checkpoint *file) {
     hid_t access = disk_access(&file->disk), creation = H5Pcreate(H5P_FILE_CREATE);
@@ -355,8 +353,6 @@ int wg_checkpoint_commit(wg_checkpoint *file) {
     wg_checkpoint_abort(file);
     return status;
 }
-
-/* ---- Reading ---- */
 
 static int open_descriptor(wg_checkpoint *file) {
     hid_t access = disk_access(&file->disk);

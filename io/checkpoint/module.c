@@ -31,8 +31,6 @@ typedef struct tensor_list {
     named_tensor *entries; /* sorted by name for loading */
 } tensor_list;
 
-/* ---- The tensors of modules and optimizers ---- */
-
 /* GROUP/PATH, the path's dots as slashes; -1 with ARGUMENT if it is too long. */
 static int compose_name(char *name, const char *group, const char *path) {
     int length = snprintf(name, WG__MAX_PATH, "%s/%s", group, path);
@@ -91,8 +89,6 @@ static int list_optimizer(tensor_list *list, const wg_optimizer *optimizer) {
     return 0;
 }
 
-/* ---- Writing ---- */
-
 /* Writes the list, unless `status`, the result of making it, is -1, and frees the entries.
  * `optimizer`: a sharded one, whose states these are and of which one at a time is whole, on rank
  * 0; or NULL. */
@@ -130,8 +126,6 @@ int wg_checkpoint_put_optimizer(wg_checkpoint *file, const wg_optimizer *optimiz
     return wg_checkpoint_put_integer(file, STEPS, wg_optimizer_steps(optimizer));
 }
 
-/* ---- Comparing with the file ---- */
-
 static int compare_names(const void *a, const void *b) {
     return strcmp(((const named_tensor *)a)->name, ((const named_tensor *)b)->name);
 }
@@ -165,8 +159,6 @@ static int compare(wg_checkpoint *file, const char *group, const tensor_list *li
     wg__name_list_free(&names);
     return wg__check_differences(&differences, file->path, "checkpoint_get");
 }
-
-/* ---- Reading ---- */
 
 /* Fills the tensors of the list, unless `status`, the result of making it, is -1, and frees the
  * entries. `optimizer`: a sharded one, whose states these are, or NULL. */

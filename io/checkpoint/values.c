@@ -25,8 +25,6 @@
  * allows does not hold it, and no memory is allocated for it. */
 #define MOST_EXPANSION 2048
 
-/* ---- Names ---- */
-
 /* True for "/a/b": absolute, without empty or "." parts. */
 static bool is_path(const char *name) {
     size_t length = strlen(name);
@@ -65,8 +63,6 @@ bool wg_checkpoint_has(const wg_checkpoint *file, const char *name) {
     }
     return false;
 }
-
-/* ---- Types ---- */
 
 /* The HDF5 type of a dtype in memory, or little-endian on disk. The caller closes it. */
 static hid_t hdf5_type_of(wg_dtype dtype, bool on_disk) {
@@ -134,8 +130,6 @@ static int dtype_of(hid_t type, hid_t dataset) {
     return -1;
 }
 
-/* ---- Checksums ---- */
-
 /* The CRC of zlib, gzip and PNG (polynomial 0x04c11db7, reflected), as Python's zlib.crc32. */
 static uint32_t crc32_of(const char *bytes, size_t count) {
     uint32_t crc = 0xffffffff;
@@ -147,7 +141,7 @@ static uint32_t crc32_of(const char *bytes, size_t count) {
     return ~crc;
 }
 
-/* ---- Writing: places ---- */
+/* ---- Writing ---- */
 
 static int make_groups(wg_checkpoint *file, const char *name) {
     hid_t creation = H5Pcreate(H5P_GROUP_CREATE);
@@ -184,8 +178,6 @@ static int check_free(wg_checkpoint *file, const char *name) {
                        name);
     return 0;
 }
-
-/* ---- Writing: datasets ---- */
 
 /* The creation properties of a dataset: its layout and checksums. Negative with HDF5's error. */
 static hid_t layout_of(const wg_spec *spec, bool text) {
@@ -269,8 +261,6 @@ static int put_contents(wg_checkpoint *file, const char *name, const contents *c
     return wg_error_pending() ? -1 : 0;
 }
 
-/* ---- Writing: values ---- */
-
 static int put_elements(wg_checkpoint *file, const char *name, const wg_spec *spec,
                         const void *data) {
     contents c = {.spec = *spec,
@@ -334,7 +324,7 @@ int wg_checkpoint_put_text(wg_checkpoint *file, const char *name, const char *te
     return status;
 }
 
-/* ---- Reading: the dataset ---- */
+/* ---- Reading ---- */
 
 /* -1 with FORMAT: the dataset is of another kind than the caller asked for, or damaged; with IO if
  * a read failed, after which HDF5's answers are those of a damaged file. */
@@ -424,8 +414,6 @@ int wg__checkpoint_spec(wg_checkpoint *file, const char *name, wg_spec *spec) {
     return 0;
 }
 
-/* ---- Reading: tensors ---- */
-
 static int read_elements(wg_checkpoint *file, const char *name, hid_t dataset, hid_t type,
                          void *out) {
     if (H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, out) < 0)
@@ -460,8 +448,6 @@ wg_tensor *wg_checkpoint_get_tensor(wg_checkpoint *file, const char *name) {
     H5Dclose(d.id);
     return x;
 }
-
-/* ---- Reading: integers and texts ---- */
 
 int wg_checkpoint_get_integer(wg_checkpoint *file, const char *name, int64_t *value) {
     WG__HOLD_HDF5;

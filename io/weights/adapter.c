@@ -24,8 +24,6 @@
 
 enum { MOST_CONFIG = 1 << 20, MOST_NAMES = 1024 };
 
-/* ---- The configuration of a module's adapters ---- */
-
 static const char *last_part(const char *path) {
     const char *dot = strrchr(path, '.');
     return dot ? dot + 1 : path;
@@ -108,8 +106,6 @@ char *wg__lora_config_json(wg_module *module) {
     json_decref(config);
     return text;
 }
-
-/* ---- Reading a configuration ---- */
 
 /* Every key is read, is known to change nothing, is off, or is refused. */
 static int check_config(const json_t *config, const char *name) {
@@ -219,8 +215,6 @@ int64_t wg__lora_attach_config(wg_module *module, const char *json, const char *
     return count;
 }
 
-/* ---- Writing ---- */
-
 /* A tensor of an adapter: PEFT's name, which is owned, and a borrowed handle. */
 typedef struct adapter_tensor {
     char *name;
@@ -298,8 +292,6 @@ int wg_lora_save(wg_module *module, const char *outer, const char *folder) {
     return status;
 }
 
-/* ---- Of a checkpoint ---- */
-
 typedef struct exporting {
     wg_checkpoint *file;
     const char *outer;
@@ -356,8 +348,6 @@ int wg_lora_export(const char *path, const char *outer, const char *folder) {
     wg_checkpoint_close(e.file);
     return status;
 }
-
-/* ---- Loading ---- */
 
 char *wg__lora_read_config(const char *folder) {
     char *path = wg__path_in(folder, CONFIG);

@@ -29,8 +29,6 @@ int64_t wg__read_at(int descriptor, void *out, int64_t count, int64_t offset) {
     return done;
 }
 
-/* ---- Reading ---- */
-
 int wg__input_open(wg__input *input, const char *path) {
     *input = (wg__input){.descriptor = -1, .path = wg__strdup(path)};
     struct stat status;
@@ -114,8 +112,6 @@ char *wg__path_beside(const char *path, const char *name) {
     return result;
 }
 
-/* ---- Little-endian numbers ---- */
-
 uint16_t wg__le16(const void *bytes) {
     const uint8_t *b = bytes;
     return (uint16_t)(b[0] | b[1] << 8);
@@ -148,8 +144,6 @@ void wg__put_le32(void *bytes, uint32_t value) {
 void wg__put_le64(void *bytes, uint64_t value) {
     put(bytes, value, 8);
 }
-
-/* ---- Writing ---- */
 
 struct wg__output {
     wg__replacement file;
@@ -198,8 +192,6 @@ int wg__write_whole(const char *path, const char *bytes, int64_t count, bool new
     wg__output_abort(output);
     return -1;
 }
-
-/* ---- How elements are stored ---- */
 
 static const struct {
     const char *name;

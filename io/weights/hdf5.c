@@ -10,8 +10,6 @@
 
 static const char group[] = "/model/";
 
-/* ---- Reading ---- */
-
 typedef struct hdf5_file {
     wg_checkpoint *checkpoint;
     bool adapted; /* it has LoRA adapters: */
@@ -101,8 +99,6 @@ static void close_hdf5(wg_weights *file) {
 
 const wg__weights_reader wg__weights_hdf5 = {
     .name = "hdf5", .open = open_hdf5, .read = read_hdf5, .close = close_hdf5};
-
-/* ---- Writing ---- */
 
 static int begin_hdf5(wg_weights_writer *writer, const wg_weights_options *options) {
     if (writer->type == WG_WEIGHTS_F16 || writer->type == WG_WEIGHTS_Q8_0)

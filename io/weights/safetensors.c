@@ -24,8 +24,6 @@ static const struct {
 
 enum { DTYPES = sizeof dtypes / sizeof dtypes[0] };
 
-/* ---- Reading ---- */
-
 /* {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, from `data` on */
 static int add_tensor(wg_weights *file, int index, const char *name, const json_t *value,
                       int64_t data) {
@@ -118,8 +116,6 @@ static int list_safetensors(wg_weights *file, int index) {
 
 const wg__weights_reader wg__weights_safetensors = {.name = "safetensors",
                                                     .list = list_safetensors};
-
-/* ---- Writing ---- */
 
 static int begin_safetensors(wg_weights_writer *writer, const wg_weights_options *options) {
     (void)options;

@@ -29,8 +29,6 @@
 
 enum { MOST_INDEX = 100000000, MOST_FILES = 4096 };
 
-/* ---- Reading ---- */
-
 /* The files, numbered in the order in which the index first names them: {name: number}. */
 static json_t *number_files(wg_weights *file, const json_t *map) {
     json_t *numbers = json_object();
@@ -122,8 +120,6 @@ static int open_shards(wg_weights *file) {
 /* Once the first file is open, the handle has that file's reader. */
 const wg__weights_reader wg__weights_shards = {.name = "shards", .open = open_shards};
 
-/* ---- Writing: names ---- */
-
 /* The length of NAME in FOLDER/NAME.safetensors; *name points at it. */
 static size_t shard_stem(const char *path, const char **name) {
     const char *slash = strrchr(path, '/');
@@ -163,8 +159,6 @@ static void remove_stale_shards(const char *path, int64_t count, char *const *na
             unlinkat(dirfd(folder), entry->d_name, 0);
     closedir(folder);
 }
-
-/* ---- Writing: which tensor goes to which file ---- */
 
 typedef struct place {
     int64_t shard, index; /* of the tensor, within the shard */
@@ -297,8 +291,6 @@ static int put_shards(wg_weights_writer *writer, int64_t index, const wg_tensor 
     const place *to = &shards->places[index];
     return wg_weights_put(shards->writers[to->shard], to->index, x);
 }
-
-/* ---- Writing: the end ---- */
 
 static int commit_files(shard_list *shards) {
     int status = 0;

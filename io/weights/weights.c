@@ -28,8 +28,6 @@ int wg__weights_fail(const wg_weights *file, const char *format, ...) {
     return wg_fail(WG_ERROR_FORMAT, WHERE, "%.300s: %s", file->path, text);
 }
 
-/* ---- The list ---- */
-
 static bool is_utf8(const char *text, size_t length) {
     utf8proc_int32_t character;
     for (size_t i = 0; i < length;) {
@@ -110,8 +108,6 @@ int wg__weights_check_cover(const wg_weights *file, int64_t first, int64_t begin
     return status;
 }
 
-/* ---- Metadata ---- */
-
 enum { MOST_LISTED = 16 };
 
 int wg__weights_keep_metadata(wg_weights *file, const json_t *metadata) {
@@ -134,8 +130,6 @@ int wg__weights_keep_metadata(wg_weights *file, const json_t *metadata) {
     free(json);
     return file->metadata ? 0 : wg_fail(WG_ERROR_MEMORY, WHERE, "no memory for the metadata");
 }
-
-/* ---- Opening ---- */
 
 wg_weights *wg__weights_open_as(const char *path, const wg__weights_reader *reader) {
     if (!path || wg_error_pending())
@@ -185,8 +179,6 @@ void wg_weights_close(wg_weights *file) {
     wg__free(file->path);
     wg__free(file);
 }
-
-/* ---- The list, for callers ---- */
 
 const char *wg__weights_format_name(const wg_weights *file) {
     return file ? file->reader->name : NULL;
@@ -262,8 +254,6 @@ const char *wg__weights_tokenizer(const wg_weights *file) {
     return file ? file->tokenizer : NULL;
 }
 
-/* ---- Reading ---- */
-
 /* Decodes the bytes of an entry into a tensor of that spec: for a strided entry, one dimension with
  * all elements from the first to the last. Bytes are read in runs of whole blocks, so that memory
  * holds one tensor only. */
@@ -310,8 +300,6 @@ wg_tensor *wg_weights_read(wg_weights *file, int64_t index) {
         x = file->reader->arrange(entry, x);
     return wg_scope_end(&scope, x);
 }
-
-/* ---- Modules ---- */
 
 /* The tensor of the file for each slot of the module. */
 typedef struct match {

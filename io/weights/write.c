@@ -10,8 +10,6 @@
 
 #define WHERE "weights"
 
-/* ---- Beginning ---- */
-
 static void free_writer(wg_weights_writer *writer) {
     for (int64_t i = 0; writer->slots && i < writer->count; i++)
         wg__free(writer->slots[i].name);
@@ -70,8 +68,6 @@ wg__storage_dtype wg__storage_for(wg_weights_type type, wg_dtype dtype) {
     return type == WG_WEIGHTS_KEEP || !wg_dtype_is_float(dtype) ? as_they_are[dtype]
                                                                 : floating[type];
 }
-
-/* ---- Tensors ---- */
 
 /* Encodes and writes a contiguous tensor of the dtype that the encoder takes, in runs, so that the
  * encoded bytes take little memory. */
@@ -140,8 +136,6 @@ int wg_weights_put(wg_weights_writer *writer, int64_t index, const wg_tensor *x)
     writer->failed |= status < 0;
     return status;
 }
-
-/* ---- The end ---- */
 
 int wg_weights_commit(wg_weights_writer *writer) {
     if (!writer)
