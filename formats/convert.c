@@ -58,8 +58,6 @@ static void note(const conversion *c, const char *message) {
         c->options->note(message, c->options->context);
 }
 
-/* ---- Which model ---- */
-
 static const char *list_types(char *text, size_t size) {
     const wg_model_type *type;
     text[0] = '\0';
@@ -158,8 +156,6 @@ static int read_model(conversion *c, const char *in) {
     return status;
 }
 
-/* ---- Names ---- */
-
 enum { NO_TENSOR = -1, IGNORED = -2, COPY = -3 };
 
 static int64_t entry_of_path(const conversion *c, const char *path) {
@@ -212,9 +208,7 @@ static bool is_of_model(const conversion *c, const char *name) {
     return find_entry(c, name, &original) >= 0;
 }
 
-/* ---- Which part of the file ----
- *
- * A trainer saves {"model": ..., "optimizer": ...}, and wrappers put their names before those of
+/* A trainer saves {"model": ..., "optimizer": ...}, and wrappers put their names before those of
  * the model. So where no tensor has a name of the model, each beginning of a name up to a dot is a
  * candidate if the rest is such a name. */
 
@@ -327,8 +321,6 @@ static int guess_prefix(conversion *c) {
     return 0;
 }
 
-/* ---- Which tensors ---- */
-
 /* The file may have a tensor that the model ties to another tensor. The two must be equal: else the
  * file holds another model than its configuration describes. */
 static int check_copies(const conversion *c) {
@@ -431,8 +423,6 @@ static int match(conversion *c, const char *in) {
     return 0;
 }
 
-/* ---- An adapter ---- */
-
 enum { PART_A, PART_B, PART_WHOLE };
 
 /* The entry that a tensor of the adapter changes, and which part of the change it is. */
@@ -521,8 +511,6 @@ static wg_tensor *add_adapter(const conversion *c, int64_t entry, wg_tensor *x) 
                    dtype);
 }
 
-/* ---- Which tokenizer ---- */
-
 static int read_tokenizer(conversion *c, const char *in) {
     c->tokenizer = c->options->tokenizer ? wg_tokenizer_load(c->options->tokenizer)
                                          : wg__weights_find_tokenizer(c->in, in);
@@ -544,8 +532,6 @@ static int read_tokenizer(conversion *c, const char *in) {
     c->tokenizer_json = wg_tokenizer_to_json(c->tokenizer);
     return c->tokenizer_json ? 0 : -1;
 }
-
-/* ---- Tensors ---- */
 
 static int write_tensors(conversion *c, const char *path, const char *format) {
     const wg_weights_options options = {
@@ -576,8 +562,6 @@ static int write_tensors(conversion *c, const char *path, const char *format) {
     wg_weights_abort(writer);
     return -1;
 }
-
-/* ---- The folder of a published model ---- */
 
 static int write_file(const char *folder, const char *name, const char *bytes, int64_t count) {
     char *path = wg__path_in(folder, name);
@@ -615,8 +599,6 @@ static int write_tokenizer(const char *folder, const char *from, const wg_tokeni
         return -1;
     return copied ? 0 : wg_tokenizer_export(tokenizer, folder, published);
 }
-
-/* ---- The whole ---- */
 
 static bool keeps_tokenizer(const conversion *c, const char *format) {
     return format ? wg__weights_keeps_tokenizer(format, c->tokenizer_json) : c->tokenizer != NULL;

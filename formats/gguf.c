@@ -14,8 +14,6 @@
 
 enum { ALIGNMENT = 32 };
 
-/* ---- GGUF's names of a LLaMA's tensors ---- */
-
 #define PUBLISHED_LAYER "model.layers."
 #define GGUF_LAYER "blk."
 
@@ -58,8 +56,6 @@ static bool translate_name(char *buffer, size_t size, const char *name, bool to_
     }
     return false;
 }
-
-/* ---- Reading: a LLaMA ---- */
 
 static int take_size(const wg_weights *file, const json_t *metadata, const char *key,
                      int64_t *size) {
@@ -287,8 +283,6 @@ static int list_gguf(wg_weights *file, int index) {
 const wg__weights_reader wg__weights_gguf = {
     .name = "gguf", .list = list_gguf, .arrange = wg__llama_to_halves};
 
-/* ---- Writing: metadata ---- */
-
 static int put_metadata(wg__text *header, const wg_weights_writer *writer, const wg_llama_config *c,
                         const char *tokenizer, int *keys) {
     *keys = 14;
@@ -323,8 +317,6 @@ static int put_metadata(wg__text *header, const wg_weights_writer *writer, const
         return -1;
     return wg__gguf_put_tokenizer(header, tokenizer, c->vocab_size, keys);
 }
-
-/* ---- Writing: tensors ---- */
 
 /* Vectors stay f32, as llama.cpp wants them. */
 static wg__storage_dtype storage_for(wg_weights_type type, const wg_spec *spec) {

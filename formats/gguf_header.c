@@ -13,8 +13,6 @@
 
 enum { WINDOW = 65536, MOST_TEXT = 1 << 24, MOST_KEYS = 65536, MOST_VALUES = 1 << 24 };
 
-/* ---- Types of tensors ---- */
-
 static const struct {
     uint32_t type;
     wg__storage_dtype storage;
@@ -30,7 +28,7 @@ uint32_t wg__gguf_type_of(wg__storage_dtype storage) {
     return 0;
 }
 
-/* ---- Reading: bytes ---- */
+/* ---- Reading ---- */
 
 typedef struct cursor {
     wg_weights *file;
@@ -104,8 +102,6 @@ static int take_string(cursor *c, char **text, int64_t *length) {
     return 0;
 }
 
-/* ---- Reading: metadata ---- */
-
 static const int8_t sizes[WG__GGUF_TYPES] = {1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8};
 
 static json_t *take_scalar(cursor *c, uint32_t type) {
@@ -171,8 +167,6 @@ static json_t *take_list(cursor *c, const char *key) {
     return list;
 }
 
-/* ---- Reading: tensors ---- */
-
 /* Offsets count from the end of the header, which is not known yet. */
 static int take_info(cursor *c, wg__weights_entry *entry, const char *name) {
     uint64_t offset;
@@ -234,8 +228,6 @@ static int take_tensor(cursor *c) {
     wg__free(name);
     return status;
 }
-
-/* ---- Reading: the header ---- */
 
 static int read_header(cursor *c, json_t *metadata) {
     const uint8_t *magic = take(c, 4);
@@ -310,7 +302,7 @@ int wg__gguf_read(wg_weights *file, json_t **metadata) {
     return status;
 }
 
-/* ---- Writing: values ---- */
+/* ---- Writing ---- */
 
 void wg__gguf_add_u32(wg__text *header, uint32_t value) {
     uint8_t bytes[4];

@@ -21,8 +21,6 @@
 #include "base/array.h"
 #include "formats/weights_files.h"
 
-/* ---- Configurations ---- */
-
 /* Reads the JSON of a configuration for a format, `where`, that can only hold a plain LLaMA.
  * -1 with [ARGUMENT for another model or one with options that the format lacks; FORMAT, MEMORY] */
 int wg__llama_config_for(wg_llama_config *config, const char *json, const char *where);
@@ -30,8 +28,6 @@ int wg__llama_config_for(wg_llama_config *config, const char *json, const char *
 /* -1, without an error, unless the sizes fit each other and a file of `bytes` bytes, with at least
  * four bits for a number, can hold them. */
 int wg__llama_config_fits(const wg_llama_config *config, int64_t bytes);
-
-/* ---- Rows ---- */
 
 /* The number of heads of a tensor, by its published name, if its rows have to be reordered: for the
  * `extra` of an entry or a slot. 0 for all tensors but q and k. */
@@ -41,8 +37,6 @@ int64_t wg__llama_heads_to_reorder(const wg_llama_config *config, const char *na
  * (heads * D, C), or x itself if `extra` is 0. [scope; SHAPE] */
 wg_tensor *wg__llama_to_halves(const wg__weights_entry *entry, wg_tensor *x);
 wg_tensor *wg__llama_to_adjacent(const wg__weights_slot *slot, wg_tensor *x);
-
-/* ---- The two formats ---- */
 
 extern const wg__weights_reader wg__weights_gguf, wg__weights_llama2c;
 extern const wg__weights_format wg__gguf_writer, wg__llama2c_writer;

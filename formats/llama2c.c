@@ -31,8 +31,6 @@ static const wg_llama_config constants = {.hidden_act = WG_GATE_SWIGLU,
                                           .bos_token_id = 1,
                                           .eos_token_id = 2};
 
-/* ---- The order of tensors ---- */
-
 #define LAYER "model.layers."
 #define HEAD "lm_head.weight"
 
@@ -97,8 +95,6 @@ static int64_t walk_tensors(const wg_llama_config *config, int version, tensor_v
     wg_module_free(&model->module);
     return status < 0 ? -1 : offset;
 }
-
-/* ---- Reading ---- */
 
 static int32_t signed_le32(const uint8_t *bytes) {
     const uint32_t value = wg__le32(bytes);
@@ -178,8 +174,6 @@ static int list_llama2c(wg_weights *file, int index) {
 
 const wg__weights_reader wg__weights_llama2c = {
     .name = "llama2c", .list = list_llama2c, .arrange = wg__llama_to_halves};
-
-/* ---- Writing ---- */
 
 static int place_tensor(const char *name, const wg_spec *spec, int64_t offset, int64_t heads,
                         void *context) {
@@ -275,8 +269,6 @@ static int begin_llama2c(wg_weights_writer *writer, const wg_weights_options *op
 const wg__weights_format wg__llama2c_writer = {
     .name = "llama2c", .begin = begin_llama2c, .arrange = wg__llama_to_adjacent};
 
-/* ---- Configurations ---- */
-
 int wg__llama_config_for(wg_llama_config *config, const char *json, const char *where) {
     if (!json)
         return wg_fail(WG_ERROR_ARGUMENT, where, "is written with the model's configuration only");
@@ -321,8 +313,6 @@ int wg__llama_config_fits(const wg_llama_config *c, int64_t bytes) {
     return c->num_hidden_layers > rows || c->vocab_size > rows || c->intermediate_size > rows ? -1
                                                                                               : 0;
 }
-
-/* ---- Rows ---- */
 
 int64_t wg__llama_heads_to_reorder(const wg_llama_config *config, const char *name) {
     if (wg__ends_with(name, ".self_attn.q_proj.weight"))

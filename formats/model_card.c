@@ -41,8 +41,6 @@ static char *read_of_folder(const char *folder, const char *name, int64_t most) 
     return text;
 }
 
-/* ---- generation_config.json ---- */
-
 char *wg__find_generation_config(const char *in) {
     char *text = NULL;
     if (wg__is_hdf5_file(in)) {
@@ -98,8 +96,6 @@ int wg__write_generation_config(const wg__card *card) {
     return status;
 }
 
-/* ---- Text ---- */
-
 static void add(wg__text *card, const char *format, ...) WG_PRINTF(2, 3);
 static void add(wg__text *card, const char *format, ...) {
     char line[1024];
@@ -133,8 +129,6 @@ static void add_word(wg__text *card, const char *word) {
         add(card, *c == '\'' ? "'\\''" : "%c", (unsigned char)*c < ' ' ? '?' : *c);
     add(card, "'");
 }
-
-/* ---- The command ---- */
 
 static void add_value(wg__text *card, const json_t *value) {
     if (json_is_string(value))
@@ -173,8 +167,6 @@ static void add_option(wg__text *card, const char *key, const json_t *value) {
         add_value(card, json_array_get(value, i));
     add_value(card, value);
 }
-
-/* ---- How it was trained ---- */
 
 /* The last loss of each history. */
 static void add_losses(wg__text *card, wg_checkpoint *file) {
@@ -250,8 +242,6 @@ static void add_training_of(wg__text *card, const wg__card *c) {
     }
     wg_checkpoint_close(file);
 }
-
-/* ---- The card ---- */
 
 static const char *task_of(const wg__card *c) {
     static const char *const tasks[WG_HEAD_KINDS] = {[WG_HEAD_LABELS] = "text-classification",

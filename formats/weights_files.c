@@ -12,8 +12,6 @@
 
 #define WHERE "weights"
 
-/* ---- Reading ---- */
-
 static bool begins(const uint8_t *bytes, int64_t count, const char *with, int64_t length) {
     return count >= length && memcmp(bytes, with, (size_t)length) == 0;
 }
@@ -97,8 +95,6 @@ wg_weights *wg_weights_open(const char *path) {
     return weights;
 }
 
-/* ---- Metadata, the configuration and the tokenizer of a file of weights ---- */
-
 enum { MOST_CONFIG = 1 << 24 };
 
 char *wg__weights_find_config(const wg_weights *file, const char *path) {
@@ -118,8 +114,6 @@ wg_tokenizer *wg__weights_find_tokenizer(const wg_weights *file, const char *pat
         return wg_tokenizer_from_json(wg__weights_tokenizer(file));
     return wg__is_folder(path) && wg__tokenizer_is_in(path) ? wg_tokenizer_load(path) : NULL;
 }
-
-/* ---- Writing ---- */
 
 static const struct {
     const char *suffix;
