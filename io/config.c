@@ -134,9 +134,7 @@ int wg__config_refuse_value(const wg_config *config, const char *key, const json
 }
 
 bool wg__config_has(const wg_config *config, const char *key) {
-    if (!config)
-        return false;
-    const json_t *value = json_object_get(config->object, key);
+    const json_t *value = config ? json_object_get(config->object, key) : NULL;
     return value && !json_is_null(value);
 }
 
@@ -307,7 +305,5 @@ int wg__config_set_part(wg_config *config, const char *key, const wg_config *par
 }
 
 char *wg__config_to_json(const wg_config *config) {
-    if (!config)
-        return NULL;
-    return wg__json_text(config->object, "{\n  ", ",\n  ", "\n}\n");
+    return config ? wg__json_text(config->object, "{\n  ", ",\n  ", "\n}\n") : NULL;
 }

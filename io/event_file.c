@@ -68,8 +68,7 @@ static void put_bytes(wg__text *out, int field, const void *bytes, int64_t count
 
 static void put_le(wg__text *out, uint64_t value, int count) {
     uint8_t bytes[8];
-    for (int i = 0; i < count; i++)
-        bytes[i] = (uint8_t)(value >> 8 * i);
+    wg__put_le64(bytes, value);
     wg__text_append(out, bytes, count);
 }
 

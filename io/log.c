@@ -67,11 +67,9 @@ int wg__metric_log_integer(wg__metric_log *log, const char *name, int64_t value)
 }
 
 int wg__metric_log_number(wg__metric_log *log, const char *name, double value) {
-    json_t *number = isfinite(value) ? json_real(value) : json_null();
-    if (log)
-        return wg__json_set(log->line, name, number, "log");
-    json_decref(number);
-    return -1;
+    if (!log)
+        return -1;
+    return wg__json_set(log->line, name, isfinite(value) ? json_real(value) : json_null(), "log");
 }
 
 /* Writes all bytes or none: a part that was written before an error is cut off again. */

@@ -464,24 +464,6 @@ static int add_given(const request *r, const char *path, wg_dataset *parts[WG__T
     return status;
 }
 
-/* Adds all paths in order; `made` has the texts among them, in the same order. */
-static int add_paths(const request *r, wg__token_file *made, int count, const char *const *paths,
-                     const bool *given, wg_dataset *parts[WG__TOKEN_PARTS]) {
-    const int sides = wg__token_rules_sides(&r->rules);
-    int64_t source = 0, document = 0;
-    for (int i = 0; i < count; i += given[i] ? 1 : sides) {
-        if (given[i] ? add_given(r, paths[i], parts) < 0
-                     : add_sources(r, made, source, source + sides, document, parts) < 0)
-            return -1;
-        for (int side = 0; !given[i] && side < sides; side++, source++)
-            for (int part = 0; part < WG__TOKEN_PARTS; part++)
-                document += made->sources[source].documents[part];
-        if (end_sources(parts) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 /* `given` and `texts` are scratch: which of the paths are token files, and the others. */
 static int load_paths(const request *r, int count, const char *const *paths, bool *given,
                       const char **texts, wg_dataset *parts[WG__TOKEN_PARTS]) {
@@ -503,10 +485,20 @@ static int load_paths(const request *r, int count, const char *const *paths, boo
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "%s is not made: all files that are read are token files already",
                        r->storage->path);
+    /* Adds all paths in order; `made` has the texts among them, in the same order. */
     wg__token_file *made = text_count > 0 ? tokens_of(r, text_count, texts) : NULL;
-    int status = -1;
-    if (made || text_count == 0)
-        status = add_paths(r, made, count, paths, given, parts);
+    const int sides = wg__token_rules_sides(&r->rules);
+    int64_t source = 0, document = 0;
+    int status = made || text_count == 0 ? 0 : -1;
+    for (int i = 0; status == 0 && i < count; i += given[i] ? 1 : sides) {
+        status = given[i] ? add_given(r, paths[i], parts)
+                          : add_sources(r, made, source, source + sides, document, parts);
+        for (int side = 0; !given[i] && side < sides; side++, source++)
+            for (int part = 0; part < WG__TOKEN_PARTS; part++)
+                document += made->sources[source].documents[part];
+        if (status == 0)
+            status = end_sources(parts);
+    }
     wg__token_file_release(made);
     return status;
 }
@@ -774,14 +766,12 @@ static int count_tokens(const wg_dataset *dataset) {
     if (dataset->cache->counts)
         return 0;
     int64_t *counts = wg__calloc((size_t)dataset->vocabulary, sizeof *counts);
-    if (!counts)
-        return -1;
-    if (visit_tokens(dataset, count_ids, counts) < 0) {
-        wg__free(counts);
-        return -1;
+    if (counts && visit_tokens(dataset, count_ids, counts) == 0) {
+        dataset->cache->counts = counts;
+        return 0;
     }
-    dataset->cache->counts = counts;
-    return 0;
+    wg__free(counts);
+    return -1;
 }
 
 int64_t wg__dataset_count(const wg_dataset *dataset, int64_t token) {

@@ -194,25 +194,6 @@ static int add_spaced_words(reading *r, const char *context, int64_t length) {
     return 0;
 }
 
-static int add_paragraph(reading *r, const char *context) {
-    wg__squad *squad = r->squad;
-    const size_t length = strlen(context);
-    const paragraph new = {.context = context, .first = squad->token_count};
-    if (wg__append(&squad->paragraphs, &squad->paragraph_count, &squad->paragraph_capacity, &new,
-                   sizeof new) < 0)
-        return -1;
-    paragraph *p = &squad->paragraphs[squad->paragraph_count - 1];
-    if (length > INT32_MAX)
-        return fail_at(r, ".context has %zu bytes; at most 2^31 - 1 are read", length);
-    const char *kind = wg_tokenizer_kind(r->tokenizer);
-    const bool spaced = strcmp(kind, "bpe") == 0 || strcmp(kind, "sentencepiece") == 0 ||
-                        strcmp(kind, "llama2c") == 0;
-    if ((spaced ? add_spaced_words : add_words)(r, context, (int64_t)length) < 0)
-        return -1;
-    p->count = squad->token_count - p->first;
-    return p->count > 0 ? 0 : fail_at(r, ".context has no words");
-}
-
 /* Checks an answer; training uses the first of a question. */
 static int read_answer(reading *r, const json_t *answer) {
     wg__squad *squad = r->squad;
@@ -292,10 +273,24 @@ static int read_question(reading *r, const json_t *json) {
 }
 
 static int read_paragraph(reading *r, const json_t *json) {
+    wg__squad *squad = r->squad;
     const char *context = get_text(r, json, "context");
-    if (!context || add_paragraph(r, context) < 0)
+    const size_t length = context ? strlen(context) : 0;
+    const paragraph new = {.context = context, .first = squad->token_count};
+    if (!context || wg__append(&squad->paragraphs, &squad->paragraph_count,
+                               &squad->paragraph_capacity, &new, sizeof new) < 0)
         return -1;
-    return read_list(r, json, "qas", read_question);
+    paragraph *p = &squad->paragraphs[squad->paragraph_count - 1];
+    if (length > INT32_MAX)
+        return fail_at(r, ".context has %zu bytes; at most 2^31 - 1 are read", length);
+    const char *kind = wg_tokenizer_kind(r->tokenizer);
+    const bool spaced = strcmp(kind, "bpe") == 0 || strcmp(kind, "sentencepiece") == 0 ||
+                        strcmp(kind, "llama2c") == 0;
+    if ((spaced ? add_spaced_words : add_words)(r, context, (int64_t)length) < 0)
+        return -1;
+    p->count = squad->token_count - p->first;
+    return p->count > 0 ? read_list(r, json, "qas", read_question)
+                        : fail_at(r, ".context has no words");
 }
 
 static int read_article(reading *r, const json_t *json) {

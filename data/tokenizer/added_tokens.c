@@ -3,15 +3,8 @@
 
 #include <stdio.h>
 
-/* The id of a token that the tokenizer has; else a new one, *vocab_size. */
-static int32_t special_or_new(const wg_tokenizer *tokenizer, wg_special_token which,
-                              int64_t *vocab_size) {
-    const int32_t id = wg_tokenizer_special(tokenizer, which);
-    return id >= 0 ? id : (int32_t)(*vocab_size)++;
-}
-
-static int32_t named_or_new(const wg_tokenizer *tokenizer, const char *name, int64_t *vocab_size) {
-    const int32_t id = wg_tokenizer_id(tokenizer, name);
+/* The id of a token that the tokenizer has; else, for -1, a new one, *vocab_size. */
+static int32_t id_or_new(int32_t id, int64_t *vocab_size) {
     return id >= 0 ? id : (int32_t)(*vocab_size)++;
 }
 
@@ -20,12 +13,13 @@ int wg__blank_tokens_of(const wg_tokenizer *tokenizer, wg_blank_tokens *tokens) 
         return -1;
     const int64_t size = wg_tokenizer_size(tokenizer);
     *tokens = (wg_blank_tokens){.tokenizer_size = size, .vocab_size = size};
-    tokens->start = named_or_new(tokenizer, "<|startofpiece|>", &tokens->vocab_size);
-    tokens->end = named_or_new(tokenizer, "<|endofpiece|>", &tokens->vocab_size);
-    tokens->document_mask = named_or_new(tokenizer, "[gMASK]", &tokens->vocab_size);
-    tokens->sentence_mask = named_or_new(tokenizer, "[sMASK]", &tokens->vocab_size);
-    tokens->beginning = special_or_new(tokenizer, WG_TOKEN_CLASS, &tokens->vocab_size);
-    tokens->mask = special_or_new(tokenizer, WG_TOKEN_MASK, &tokens->vocab_size);
+    tokens->start = id_or_new(wg_tokenizer_id(tokenizer, "<|startofpiece|>"), &tokens->vocab_size);
+    tokens->end = id_or_new(wg_tokenizer_id(tokenizer, "<|endofpiece|>"), &tokens->vocab_size);
+    tokens->document_mask = id_or_new(wg_tokenizer_id(tokenizer, "[gMASK]"), &tokens->vocab_size);
+    tokens->sentence_mask = id_or_new(wg_tokenizer_id(tokenizer, "[sMASK]"), &tokens->vocab_size);
+    tokens->beginning =
+        id_or_new(wg_tokenizer_special(tokenizer, WG_TOKEN_CLASS), &tokens->vocab_size);
+    tokens->mask = id_or_new(wg_tokenizer_special(tokenizer, WG_TOKEN_MASK), &tokens->vocab_size);
     tokens->pad = wg_tokenizer_special(tokenizer, WG_TOKEN_PAD);
     if (tokens->pad < 0)
         tokens->pad = tokens->end;
@@ -41,8 +35,8 @@ int wg__sentinels_of(const wg_tokenizer *tokenizer, wg__sentinels *tokens) {
         return -1;
     const int64_t size = wg_tokenizer_size(tokenizer);
     *tokens = (wg__sentinels){.tokenizer_size = size, .vocab_size = size};
-    tokens->end = special_or_new(tokenizer, WG_TOKEN_END, &tokens->vocab_size);
-    tokens->pad = special_or_new(tokenizer, WG_TOKEN_PAD, &tokens->vocab_size);
+    tokens->end = id_or_new(wg_tokenizer_special(tokenizer, WG_TOKEN_END), &tokens->vocab_size);
+    tokens->pad = id_or_new(wg_tokenizer_special(tokenizer, WG_TOKEN_PAD), &tokens->vocab_size);
     int32_t id = 0;
     for (int i = 0; i < WG_SENTINELS && id >= 0; i++) {
         char name[24];

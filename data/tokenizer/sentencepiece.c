@@ -417,31 +417,28 @@ static int segment(segmenter *g, const char *text, int64_t length) {
     return 0;
 }
 
-static int segment_parts(segmenter *g, const char *text, int64_t length) {
-    int64_t size;
-    if (!g->pieces->settings.split_words && !g->words)
-        return segment(g, text, length);
-    for (int64_t at = 0; at < length; at += size) {
-        /* The end of a part is before the next U+2581. */
-        const int64_t skipped = text[at] == *WG__SPACE_SYMBOL && length - at >= 3 ? 3 : 0;
-        const char *next =
-            memmem(text + at + skipped, (size_t)(length - at - skipped), WG__SPACE_SYMBOL, 3);
-        size = (next ? next - text : length) - at;
-        g->after_unknown = false;
-        if ((g->words ? wg__sentencepiece_count(g->words, text + at, size)
-                      : segment(g, text + at, size)) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 static int encode_stretch(segmenter *g, const char *text, int64_t length, bool first) {
     wg__text *normalized = &g->normalized;
     normalized->length = 0;
     g->after_unknown = false;
     if (wg__normalize(&g->pieces->normalizer, text, length, first, normalized) < 0)
         return -1;
-    return normalized->length ? segment_parts(g, normalized->bytes, normalized->length) : 0;
+    const int64_t end = normalized->length;
+    const bool whole = !g->pieces->settings.split_words && !g->words;
+    text = normalized->bytes;
+    for (int64_t at = 0, size; at < end; at += size) {
+        /* The end of a part is before the next U+2581. */
+        const int64_t skipped = text[at] == *WG__SPACE_SYMBOL && end - at >= 3 ? 3 : 0;
+        const char *next =
+            whole ? NULL
+                  : memmem(text + at + skipped, (size_t)(end - at - skipped), WG__SPACE_SYMBOL, 3);
+        size = (next ? next - text : end) - at;
+        g->after_unknown = false;
+        if ((g->words ? wg__sentencepiece_count(g->words, text + at, size)
+                      : segment(g, text + at, size)) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 static int encode_words(segmenter *g, const char *text, int64_t length, bool first) {

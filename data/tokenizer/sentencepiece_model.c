@@ -270,6 +270,8 @@ wg_tokenizer *wg__sentencepiece_read(const char *bytes, int64_t length, const ch
     return tokenizer;
 }
 
+/* ---- Writing ---- */
+
 static int put_varint(wg__text *message, uint64_t value) {
     char bytes[10];
     int count = 0;
@@ -293,8 +295,6 @@ static int put_bytes(wg__text *message, int32_t number, const char *bytes, int64
         return -1;
     return wg__text_append(message, length ? bytes : "", length);
 }
-
-/* ---- Writing ---- */
 
 /* Appends the gathered message under a number, and empties it. */
 static int put_message(wg__text *out, int32_t number, wg__text *message) {

@@ -55,19 +55,6 @@ static void append_once(json_t **list, const char *name) {
     wg__json_append(list, json_string(name));
 }
 
-/* The layers with adapters: ends of paths where these say which, and else whole paths. */
-static json_t *list_targets(wg_module *root) {
-    json_t *targets = json_array();
-    for (wg_module *m = root; m; m = wg__module_next(root, m)) {
-        const wg_linear *linear = adaptable(root, m);
-        char path[WG__MODULE_PATH];
-        wg__module_path(m, path, sizeof path);
-        if (wg__lora_of(linear))
-            append_once(&targets, all_are_adapted(root, last_part(path)) ? last_part(path) : path);
-    }
-    return targets;
-}
-
 char *wg__lora_config_json(wg_module *module) {
     wg_module *first = module;
     while (first && !wg__lora_of(wg__module_as_linear(first)))
@@ -77,8 +64,9 @@ char *wg__lora_config_json(wg_module *module) {
     const wg_linear *linear = wg__module_as_linear(first);
     const wg__lora_adapter *adapter = wg__lora_of(linear);
     const int64_t rank = wg_tensor_size(adapter->a->weight, 0);
-    /* The modules with parameters that are trained beside the adapters; null if there are none. */
-    json_t *whole = json_array();
+    /* The layers with adapters: ends of paths where these say which, and else whole paths. And the
+     * modules with parameters that are trained beside the adapters; null if there are none. */
+    json_t *targets = json_array(), *whole = json_array();
     for (wg_module *m = wg__module_next(module, module); m; m = wg__module_next(module, m)) {
         const bool is_adapter = strcmp(m->name, "lora_A") == 0 || strcmp(m->name, "lora_B") == 0;
         bool trained = false;
@@ -87,6 +75,9 @@ char *wg__lora_config_json(wg_module *module) {
                 trained || (slot->kind == WG_SLOT_PARAMETER && wg_requires_grad(slot->tensor));
         char path[WG__MODULE_PATH];
         wg__module_path(m, path, sizeof path);
+        if (wg__lora_of(adaptable(module, m)))
+            append_once(&targets,
+                        all_are_adapted(module, last_part(path)) ? last_part(path) : path);
         if (trained && !is_adapter)
             append_once(&whole, path);
     }
@@ -94,12 +85,11 @@ char *wg__lora_config_json(wg_module *module) {
         json_decref(whole);
         whole = json_null();
     }
-    json_t *config =
-        json_pack("{s:s, s:n, s:n, s:b, s:I, s:f, s:f, s:o, s:o, s:b, s:s}", "peft_type", "LORA",
-                  "task_type", "base_model_name_or_path", "inference_mode", 1, "r",
-                  (json_int_t)rank, "lora_alpha", adapter->scale * (double)rank, "lora_dropout",
-                  adapter->dropout, "target_modules", list_targets(module), "modules_to_save",
-                  whole, "fan_in_fan_out", linear->transposed, "bias", "none");
+    json_t *config = json_pack(
+        "{s:s, s:n, s:n, s:b, s:I, s:f, s:f, s:o, s:o, s:b, s:s}", "peft_type", "LORA", "task_type",
+        "base_model_name_or_path", "inference_mode", 1, "r", (json_int_t)rank, "lora_alpha",
+        adapter->scale * (double)rank, "lora_dropout", adapter->dropout, "target_modules", targets,
+        "modules_to_save", whole, "fan_in_fan_out", linear->transposed, "bias", "none");
     char *text = config ? wg__json_text(config, "{\n  ", ",\n  ", "\n}\n") : NULL;
     if (!config)
         wg_fail(WG_ERROR_MEMORY, WHERE, "no memory for the configuration");

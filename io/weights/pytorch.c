@@ -642,16 +642,6 @@ typedef struct reading {
     char name[WG__MAX_TENSOR_NAME + 1]; /* of the dict or tensor that is visited: keys and dots */
 } reading;
 
-static bool is_row_major(const pickled_tensor *tensor) {
-    int64_t step = 1;
-    for (int i = tensor->ndim - 1; i >= 0; i--) {
-        if (tensor->shape[i] != 1 && tensor->strides[i] != step)
-            return false;
-        step *= tensor->shape[i];
-    }
-    return true;
-}
-
 /* The elements from the first to the last one, both included; -1 if there are too many. */
 static int64_t extent_of(const pickled_tensor *tensor) {
     int64_t last = 0;
@@ -694,8 +684,12 @@ static int add_tensor(const reading *r, const pickled_tensor *tensor) {
         .spec = {.dtype = wg__storage_read_as(tensor->storage.dtype), .ndim = tensor->ndim},
         .offset = data->offset + tensor->offset * size,
         .bytes = extent * size,
-        .is_strided = extent > 0 && !is_row_major(tensor),
     };
+    int64_t step = 1; /* of a tensor in row-major order */
+    for (int i = tensor->ndim - 1; extent > 0 && i >= 0; i--) {
+        entry.is_strided |= tensor->shape[i] != 1 && tensor->strides[i] != step;
+        step *= tensor->shape[i];
+    }
     memcpy(entry.spec.shape, tensor->shape, sizeof entry.spec.shape);
     memcpy(entry.strides, tensor->strides, sizeof entry.strides);
     return wg__weights_add(r->file, r->name, &entry);
