@@ -15,7 +15,6 @@
 #include "formats/internal.h"
 #include "io/config.h"
 #include "tensor/easy.h"
-#include "tensor/internal.h"
 
 /* The published patterns, by llama.cpp's names. */
 static const struct {

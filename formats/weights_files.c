@@ -8,7 +8,6 @@
 #include "data/tokenizer/kind.h"
 #include "formats/internal.h"
 #include "io/internal.h"
-#include "tensor/internal.h"
 
 #define WHERE "weights"
 

@@ -4,7 +4,6 @@
 #include "base/json.h"
 #include "base/array.h"
 #include "io/weights/binary_file.h"
-#include "tensor/internal.h"
 
 #include <errno.h>
 #include <math.h>

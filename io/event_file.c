@@ -19,7 +19,6 @@
 
 #include "base/array.h"
 #include "io/weights/binary_file.h"
-#include "tensor/internal.h"
 
 #define WHERE "event file"
 

@@ -14,7 +14,6 @@
 #include "base/array.h"
 #include "io/internal.h"
 #include "io/weights/binary_file.h"
-#include "tensor/internal.h"
 
 /* A member of the struct, by the types that it may have. */
 typedef union member {

@@ -5,7 +5,6 @@
 
 #include "base/array.h"
 #include "tensor/easy.h"
-#include "tensor/internal.h"
 
 #define WHERE "pair_batch"
 

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "tensor/internal.h"
 #include "data/tokenizer/text_file.h"
 
 int64_t wg__labels_find(const wg__labels *labels, const char *name) {

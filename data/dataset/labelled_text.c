@@ -7,7 +7,6 @@
 #include "base/array.h"
 #include "base/system.h"
 #include "tensor/easy.h"
-#include "tensor/internal.h"
 
 #define WHERE "labelled_text"
 

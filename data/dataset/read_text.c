@@ -6,7 +6,6 @@
 
 #include "data/tokenizer/kind.h"
 #include "data/tokenizer/text_file.h"
-#include "tensor/internal.h"
 
 #define WHERE "dataset"
 

@@ -8,7 +8,6 @@
 #include "base/array.h"
 #include "data/dataset/examples.h"
 #include "data/tokenizer/text_file.h"
-#include "tensor/internal.h"
 
 #define WHERE "table"
 

@@ -7,7 +7,6 @@
 #include "base/array.h"
 #include "data/tokenizer/text_file.h"
 #include "tensor/easy.h"
-#include "tensor/internal.h"
 #include "tensor/ops.h"
 
 #define WHERE "tagged_words"

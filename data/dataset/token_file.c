@@ -11,7 +11,6 @@
 #include "base/system.h"
 #include "io/checkpoint/file.h"
 #include "io/internal.h"
-#include "tensor/internal.h"
 #include "data/internal.h"
 
 #define WHERE "token_file"

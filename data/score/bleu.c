@@ -13,7 +13,6 @@
 #include "data/score/score.h"
 #include "data/tokenizer/kind.h"
 #include "data/tokenizer/text_file.h"
-#include "tensor/internal.h"
 
 /* The current text, and the buffer for the result of the next step. */
 typedef struct texts {

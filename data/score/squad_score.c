@@ -6,7 +6,6 @@
 
 #include "data/tokenizer/kind.h"
 #include "data/tokenizer/tokenizer.h"
-#include "tensor/internal.h"
 
 static bool is_space(int32_t c) {
     return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x1F) || c == 0x85 ||

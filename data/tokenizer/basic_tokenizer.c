@@ -7,7 +7,6 @@
 
 #include "data/tokenizer/kind.h"
 #include "base/array.h"
-#include "tensor/internal.h"
 
 /* order_marks sorts at most so many marks in a row. No word of a vocabulary has as many. */
 #define MARKS_ORDERED 1024

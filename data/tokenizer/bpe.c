@@ -7,7 +7,6 @@
 #include "data/tokenizer/kind.h"
 #include "data/tokenizer/merges.h"
 #include "data/tokenizer/text_file.h"
-#include "tensor/internal.h"
 #include "data/internal.h"
 
 #define LARGEST_VOCABULARY INT64_C(10000000)

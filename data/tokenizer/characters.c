@@ -5,7 +5,6 @@
 #include "data/tokenizer/tokenizer.h"
 #include "data/tokenizer/text_file.h"
 #include "data/tokenizer/kind.h"
-#include "tensor/internal.h"
 #include "data/internal.h"
 
 #define CODE_POINTS 0x110000

@@ -6,7 +6,6 @@
 #include "data/tokenizer/merges.h"
 #include "data/tokenizer/sentencepiece.h"
 #include "data/tokenizer/text_file.h"
-#include "tensor/internal.h"
 
 #define WHERE "extend"
 enum { LEAST_FREQUENCY = 2 };

@@ -11,7 +11,6 @@
 #include "io/checkpoint/checkpoint.h"
 #include "io/internal.h"
 #include "io/weights/binary_file.h"
-#include "tensor/internal.h"
 #include "data/internal.h"
 
 #define FORMAT_NAME "wengert-tokenizer"

@@ -18,7 +18,6 @@
 #include "data/tokenizer/kind.h"
 #include "data/tokenizer/sentencepiece.h"
 #include "data/tokenizer/tokenizer.h"
-#include "tensor/internal.h"
 #include "data/internal.h"
 
 #define WHERE "tokenizer.json"

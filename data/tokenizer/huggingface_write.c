@@ -5,7 +5,6 @@
 #include "base/json.h"
 #include "data/tokenizer/kind.h"
 #include "data/tokenizer/sentencepiece.h"
-#include "tensor/internal.h"
 
 /* The parts of a file, which file_of takes over. NULL: there was no memory. */
 typedef struct parts {

@@ -17,7 +17,6 @@
 #include "data/tokenizer/sentencepiece.h"
 #include "data/tokenizer/text_file.h"
 #include "io/weights/binary_file.h"
-#include "tensor/internal.h"
 
 #define WHERE "llama2c"
 #define FIRST_BYTE 3        /* the token of byte 0 */

@@ -5,7 +5,6 @@
 #include "base/array.h"
 #include "data/tokenizer/merges.h"
 #include "data/tokenizer/text_file.h"
-#include "tensor/internal.h"
 
 /* Up to so many ids, scanning all of them for each merge is faster than a heap. */
 #define SHORT 48

@@ -3,7 +3,6 @@
 
 #include "data/tokenizer/sentencepiece.h"
 #include "data/tokenizer/text_file.h"
-#include "tensor/internal.h"
 
 #define SYMBOL_LENGTH 3
 #define LONG_GRAPHEME 6 /* bytes; Hugging Face looks up each character of one as long or longer */

@@ -8,7 +8,6 @@
 #include "data/tokenizer/sentencepiece.h"
 #include "base/json.h"
 #include "data/tokenizer/text_file.h"
-#include "tensor/internal.h"
 
 #define WHERE "sentencepiece"
 #define UNKNOWN_PENALTY 10.0 /* an unknown character scores so much less than the worst piece */

@@ -7,7 +7,6 @@
 #include "data/tokenizer/sentencepiece.h"
 #include "data/tokenizer/text_file.h"
 #include "io/weights/binary_file.h"
-#include "tensor/internal.h"
 
 #define WHERE "sentencepiece"
 #define LARGEST_FIELD ((1 << 29) - 1) /* number of a field */

@@ -7,7 +7,6 @@
 #include "data/tokenizer/sentencepiece.h"
 #include "data/tokenizer/tokenizer.h"
 #include "data/tokenizer/text_file.h"
-#include "tensor/internal.h"
 #include "data/internal.h"
 
 #define WHERE "sentencepiece_train"

@@ -6,7 +6,6 @@
 
 #include "base/array.h"
 #include "data/tokenizer/kind.h"
-#include "tensor/internal.h"
 
 #define WHERE "pattern"
 #define LONGEST_PATTERN 4096

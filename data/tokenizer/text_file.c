@@ -11,7 +11,6 @@
 #include "base/system.h"
 #include "data/tokenizer/text_file.h"
 #include "io/weights/binary_file.h"
-#include "tensor/internal.h"
 
 char *wg__text_file_read(const char *path, int64_t *length, const char *where) {
     wg__text_map map;

@@ -4,7 +4,6 @@
 
 #include "data/tokenizer/kind.h"
 #include "data/tokenizer/text_file.h"
-#include "tensor/internal.h"
 
 int wg_token_list_append(wg_token_list *list, int32_t id) {
     return wg__append(&list->ids, &list->count, &list->capacity, &id, sizeof id);

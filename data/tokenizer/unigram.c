@@ -6,7 +6,6 @@
 #include "base/array.h"
 #include "data/tokenizer/text_file.h"
 #include "data/tokenizer/sentencepiece.h"
-#include "tensor/internal.h"
 
 #define WHERE "unigram"
 #define SEEDS_PER_PIECE 20

@@ -14,7 +14,6 @@
 #include "data/tokenizer/merges.h"
 #include "data/tokenizer/text_file.h"
 #include "data/tokenizer/tokenizer.h"
-#include "tensor/internal.h"
 #include "data/internal.h"
 
 #define DEFAULT_WORD_CHARACTERS 200 /* WordpieceTokenizer of google-research/bert */

@@ -3,7 +3,6 @@
 #include "io/checkpoint/file.h"
 #include "io/internal.h"
 #include "io/weights/binary_file.h"
-#include "tensor/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -15,7 +15,6 @@
 #include "tensor/internal.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include "io/internal.h"
 
