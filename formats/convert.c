@@ -725,9 +725,7 @@ static int convert(conversion *c, const char *in, const char *out, wg_convert_su
     if (match(c, in) < 0 || read_adapter(c) < 0)
         return -1;
     c->generation = wg__find_generation_config(in);
-    if (wg_error_pending())
-        return -1;
-    if (read_tokenizer(c, in) < 0 || write_out(c, in, out, format) < 0)
+    if (wg_error_pending() || read_tokenizer(c, in) < 0 || write_out(c, in, out, format) < 0)
         return -1;
     if (summary)
         *summary = (wg_convert_summary){

@@ -209,12 +209,6 @@ static int64_t scan(check *c, line l, bool *valid) {
     return characters;
 }
 
-static uint64_t hash_line(uint64_t hash, line l) {
-    for (int64_t i = 0; i < l.length; i++)
-        hash = wg__hash_step(hash, l.text[i]);
-    return hash;
-}
-
 static int drain(void *context) {
     check *c = context;
     c->report->tokens += c->sink.list.count;
@@ -254,9 +248,10 @@ static int add_line(check *c, line l) {
         c->document = WG__HASH_BEGIN;
         c->document_line = c->line;
     }
-    c->document = wg__hash_step(hash_line(c->document, l), '\n');
+    c->document = wg__hash_step(wg__hash(c->document, l.text, (size_t)l.length), '\n');
     c->document_characters += characters > 0 ? characters : 1;
-    const int known = add_hash(&c->lines, finish_hash(hash_line(WG__HASH_BEGIN, l)));
+    const int known =
+        add_hash(&c->lines, finish_hash(wg__hash(WG__HASH_BEGIN, l.text, (size_t)l.length)));
     if (known < 0)
         return -1;
     find(c, &c->report->repeated_lines, known);
@@ -278,7 +273,7 @@ static int check_held_out(check *c, const char *path) {
         c->line++;
         if (l.length == 0 || is_mark(l))
             continue;
-        const uint64_t hash = finish_hash(hash_line(WG__HASH_BEGIN, l));
+        const uint64_t hash = finish_hash(wg__hash(WG__HASH_BEGIN, l.text, (size_t)l.length));
         const bool known = c->lines.slots && *find_slot(&c->lines, hash) == hash;
         int64_t characters = 0; /* without the blanks at the ends of the line */
         for (int64_t i = 0; i < l.length; i++)

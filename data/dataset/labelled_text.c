@@ -136,11 +136,9 @@ static uint64_t fingerprint(const wg__examples *examples) {
         hash = wg__pair_fingerprint(hash, &pair);
         for (int64_t label = 0; text->several && label < text->kinds; label++)
             hash = wg__hash_step(hash, wg__labelled_text_has(text, i, label) ? 'y' : 'n');
-        char bytes[sizeof(double)];
-        memcpy(bytes, &text->examples[i].value, sizeof bytes);
-        for (size_t k = 0; text->numbers && k < sizeof bytes; k++)
-            hash = wg__hash_step(hash, bytes[k]);
-        if (!text->several && !text->numbers)
+        if (text->numbers)
+            hash = wg__hash(hash, &text->examples[i].value, sizeof text->examples[i].value);
+        else if (!text->several)
             hash = wg__hash_step(hash, (char)text->examples[i].label);
     }
     return hash;

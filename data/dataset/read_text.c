@@ -501,9 +501,8 @@ static int read_pairs(reading *r, wg__text_map *texts, const char *const *names)
                 return -1;
             if (r->ids.count == 0)
                 return refuse_line(names[side], number, "has no token");
-            if (wg__token_file_add(r->file, r->ids.count, r->ids.ids) < 0)
-                return -1;
-            if (wg__token_file_end_sentence(r->file) < 0)
+            if (wg__token_file_add(r->file, r->ids.count, r->ids.ids) < 0 ||
+                wg__token_file_end_sentence(r->file) < 0)
                 return -1;
             wg__text_map_pass(text, at[side]);
             bytes += length;

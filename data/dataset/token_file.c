@@ -257,9 +257,7 @@ int wg__token_file_finish(wg__token_file *file) {
             wg__column_free(columns[i]);
         else
             status = wg__column_end(columns[i]);
-    if (status < 0)
-        return -1;
-    if (put_about(file) < 0 || wg__checkpoint_reopen(file->file) < 0)
+    if (status < 0 || put_about(file) < 0 || wg__checkpoint_reopen(file->file) < 0)
         return -1;
     return open_columns(file);
 }

@@ -65,11 +65,8 @@ int wg__set_merges(wg__merge_list *list, const wg__strings *vocabulary, int64_t 
         const char *tail = wg__strings_text(vocabulary, right);
         int64_t head_length = wg__strings_length(vocabulary, left);
         int64_t tail_length = wg__strings_length(vocabulary, right);
-        uint64_t hash = WG__HASH_BEGIN;
-        for (int64_t k = 0; k < head_length; k++)
-            hash = wg__hash_step(hash, head[k]);
-        for (int64_t k = 0; k < tail_length; k++)
-            hash = wg__hash_step(hash, tail[k]);
+        const uint64_t hash = wg__hash(wg__hash(WG__HASH_BEGIN, head, (size_t)head_length), tail,
+                                       (size_t)tail_length);
         int64_t joined =
             wg__strings_find_joined(vocabulary, hash, head, head_length, tail, tail_length);
         if (joined < 0)

@@ -95,7 +95,9 @@ static int decode_character(const wg_tokenizer *tokenizer, int32_t id,
                                          : wg__text_append(text, token, (int64_t)strlen(token));
 }
 
-static wg_tokenizer *new_char(int64_t count, const char *const *tokens) {
+static wg_tokenizer *characters_from_json(const json_t *options, int64_t count,
+                                          const char *const *tokens) {
+    (void)options;
     wg_tokenizer *tokenizer = wg__tokenizer_new(&wg__char_kind, sizeof *tokenizer);
     int status = tokenizer ? wg__tokenizer_set_vocabulary(tokenizer, count, tokens, "token") : -1;
     for (int64_t i = 0; status == 0 && i < count; i++)
@@ -107,12 +109,6 @@ static wg_tokenizer *new_char(int64_t count, const char *const *tokens) {
     if (status == 0)
         status = wg__tokenizer_name_special(tokenizer, WG_TOKEN_UNKNOWN, UNKNOWN);
     return tokenizer ? wg__tokenizer_checked(tokenizer, status) : NULL;
-}
-
-static wg_tokenizer *characters_from_json(const json_t *options, int64_t count,
-                                          const char *const *tokens) {
-    (void)options;
-    return new_char(count, tokens);
 }
 
 const wg__tokenizer_kind wg__char_kind = {
@@ -161,7 +157,7 @@ static wg_tokenizer *train(const wg__texts *source, const wg_char_training *trai
         tokens[count] = texts[count];
         count++;
     }
-    wg_tokenizer *tokenizer = tokens ? new_char(count, tokens) : NULL;
+    wg_tokenizer *tokenizer = tokens ? characters_from_json(NULL, count, tokens) : NULL;
     wg__free(tokens);
     wg__free(texts);
     wg__free(t.seen);

@@ -15,6 +15,8 @@
 #include "data/tokenizer/text_file.h"
 #include "data/tokenizer/tokenizer.h"
 #include "data/internal.h"
+#include "io/config.h"
+#include "tensor/easy.h"
 
 #define DEFAULT_WORD_CHARACTERS 200 /* WordpieceTokenizer of google-research/bert */
 #define LARGEST_WORD_CHARACTERS 1000
@@ -194,25 +196,17 @@ typedef struct spacing {
     bool no_space_before, no_space_after;
 } spacing;
 
-static bool is_one_of(const char *token, const char *const *list) {
-    for (; *list; list++)
-        if (strcmp(token, *list) == 0)
-            return true;
-    return false;
-}
-
 /* `open`: a straight double quote is open; updated. */
 static spacing spacing_of(const char *token, bool *open) {
-    static const char *const closing[] = {".", ",", ";", ":",      "!",      "?", ")",
-                                          "]", "}", "%", "\u201d", "\u2026", NULL};
-    static const char *const opening[] = {"(", "[", "{", "\u201c", "\u2018", "$", NULL};
-    static const char *const joining[] = {"'", "-", "/", "\u2019", "\u2013", "\u2014", NULL};
     if (strcmp(token, "\"") == 0) {
         *open = !*open;
         return *open ? (spacing){false, true} : (spacing){true, false};
     }
-    bool joins = is_one_of(token, joining);
-    return (spacing){joins || is_one_of(token, closing), joins || is_one_of(token, opening)};
+    const bool joins = wg__is_among(token, WG_NAMES("'", "-", "/", "\u2019", "\u2013", "\u2014"));
+    const bool closes = wg__is_among(
+        token, WG_NAMES(".", ",", ";", ":", "!", "?", ")", "]", "}", "%", "\u201d", "\u2026"));
+    const bool opens = wg__is_among(token, WG_NAMES("(", "[", "{", "\u201c", "\u2018", "$"));
+    return (spacing){joins || closes, joins || opens};
 }
 
 /* Scripts by how they are spaced. */
@@ -261,7 +255,6 @@ static int decode(const wg_tokenizer *tokenizer, int32_t id, const wg_decode_opt
         utf8proc_int32_t c;
         while (end > 0 && (bytes[end] & 0xC0) == 0x80)
             end--;
-        first = last = SPACED;
         if (utf8proc_iterate(bytes, length, &c) > 0)
             first = script_of(c);
         if (length > 0 && utf8proc_iterate(bytes + end, length - end, &c) > 0)
