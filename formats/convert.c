@@ -66,8 +66,7 @@ static const char *list_types(char *text, size_t size) {
     return text;
 }
 
-/* The type that config.json names; where it names none, the first type whose marker is in the name
- * of a tensor. */
+/* The type that config.json names, or else the first whose marker is in the name of a tensor. */
 static const wg_model_type *find_type(const conversion *c, wg_config *config) {
     char types[128];
     const char *name = NULL;
@@ -395,8 +394,7 @@ static int match(conversion *c, const char *in) {
         }
         c->source[found] = i;
     }
-    /* Notes what IN lacks or has in another shape, and what begins anew; fills `entries` and
-     * `infos`. */
+    /* Notes what IN lacks or has in another shape, and what is new; fills `entries` and `infos`. */
     for (int64_t i = 0; i < c->state->count; i++) {
         const wg_state_entry *entry = &c->state->entries[i];
         if (entry->slot->tied)

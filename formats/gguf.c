@@ -1,5 +1,4 @@
-/* A LLaMA in GGUF, read and written: its names, its configuration and its tensors. See
- * internal.h. */
+/* A LLaMA in GGUF, read and written: names, configuration and tensors. See internal.h. */
 
 #include <math.h>
 #include <stdio.h>

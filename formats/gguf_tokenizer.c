@@ -161,8 +161,7 @@ static int64_t count_unpadded(const json_t *types) {
     return (int64_t)count;
 }
 
-/* The two ids of each "left right", in one list; NULL if a part of a merge is no token, or with
- * MEMORY. */
+/* The two ids of each "left right", in one list; NULL if one is no token, or with MEMORY. */
 static json_t *merges_of(const reading *r) {
     json_t *list = json_array();
     for (size_t i = 0; i < json_array_size(r->merges); i++) {

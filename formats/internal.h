@@ -144,8 +144,7 @@ int wg__gguf_take_tokenizer(const json_t *metadata, char **json, char **refused)
  * with wg_text_free. NULL with [IO, MEMORY] */
 WG__COMMAND char *wg__weights_find_config(const wg_weights *file, const char *path);
 
-/* The tokenizer, in the file or in the folder, likewise. Freed with wg_tokenizer_free. [as
- * wg_tokenizer_load] */
+/* The tokenizer, likewise. Freed with wg_tokenizer_free. [as wg_tokenizer_load] */
 WG__COMMAND wg_tokenizer *wg__weights_find_tokenizer(const wg_weights *file, const char *path);
 
 #endif

@@ -115,8 +115,7 @@ static const char *file_name(const char *path) {
     return slash && slash[1] ? slash + 1 : path;
 }
 
-/* A word of a command line, in quotes where it needs some: names in a checkpoint may be anything.
- */
+/* A word of a command line, in quotes if it needs them: names in a checkpoint may be anything. */
 static void add_word(wg__text *card, const char *word) {
     const bool plain = *word && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                              "0123456789_-.,/:=+@%") == strlen(word);

@@ -43,8 +43,7 @@ uint32_t wg__crc32c(const void *bytes, size_t count) {
     return ~crc;
 }
 
-/* ---- Protocol buffers. Lack of memory is a pending error, which add_value and write_record find.
- * ---- */
+/* ---- Protocol buffers. add_value and write_record find a pending lack of memory. ---- */
 
 static void put_varint(wg__text *out, uint64_t value) {
     uint8_t bytes[10];

@@ -32,8 +32,7 @@ bool wg__is_hdf5_file(const char *path);
 bool wg__is_file(const char *path);
 bool wg__is_folder(const char *path);
 
-/* ---- Differences between the tensors that a module wants and those that a file has, listed in one
- * error ---- */
+/* ---- Differences between the tensors of a module and of a file, listed in one error ---- */
 
 /* The names of one kind of difference, as many as fit: "3 missing (a, b, ...)". */
 typedef struct wg__difference {
@@ -59,8 +58,7 @@ int wg__check_differences(const wg__differences *differences, const char *path, 
 
 /* ---- Lists and objects in a wg_config, and the JSON behind it ---- */
 
-/* An integer, or the first of a list of integers, as the tokens that end a text may be given. -1
- * with [FORMAT] */
+/* An integer, or the first of a list of integers (tokens that end a text). -1 with [FORMAT] */
 int wg__config_first_integer(wg_config *config, const char *key, int64_t *value);
 
 /* The number of items of a list; 0 if the key is missing or no list. */
@@ -111,8 +109,7 @@ wg__metric_log *wg__metric_log_open(const char *path);
 /* Closes the file; a line that was not ended is dropped. NULL is allowed. */
 void wg__metric_log_close(wg__metric_log *log);
 
-/* Adds a member to the current line. A number that is not finite is written as null. -1 with
- * [MEMORY] */
+/* Adds a member to the current line. A number that is not finite becomes null. -1 with [MEMORY] */
 int wg__metric_log_integer(wg__metric_log *log, const char *name, int64_t value);
 int wg__metric_log_number(wg__metric_log *log, const char *name, double value);
 

@@ -325,8 +325,7 @@ static int read_row(const char *where, const wg_setting *row, wg_config *json, m
     return good ? 0 : wg__config_refuse_value(json, row->name, found, row->standard);
 }
 
-/* Sets the members that have a standard, which is read like any other value, from an object that
- * has nothing else. */
+/* Sets the members that have a standard, read like any other value from an object of its own. */
 static int set_standards(const wg_setting_table *table, void *values) {
     int status = 0;
     for (int i = 0; status == 0 && i < table->count; i++) {

@@ -51,8 +51,7 @@ typedef struct wg_epoch {
 typedef struct wg_batch_source {
     void *context; /* handed to every function */
 
-    /* Fills the caller's batch struct with these examples, which may be of several epochs. [scope]
-     */
+    /* Fills the caller's batch struct with these examples, of one epoch or several. [scope] */
     int (*build)(void *context, int64_t count, const wg_example *examples, void *batch);
 
     /* Prepares an epoch; NULL: every epoch has the same examples. */

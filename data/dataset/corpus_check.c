@@ -174,8 +174,7 @@ static ending find_ending(wg__text_map *text) {
     return found;
 }
 
-/* Counts the faults, words and characters of a line. Returns the characters; *valid: it is UTF-8.
- */
+/* Counts a line's faults, words and characters. Returns the characters; *valid: it is UTF-8. */
 static int64_t scan(check *c, line l, bool *valid) {
     wg_corpus_finding *faults = c->report->faults;
     int64_t characters = 0;

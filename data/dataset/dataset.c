@@ -142,8 +142,7 @@ static int64_t begin_of(const document_run *run, int level) {
     return level == 0 ? run->document : level == 1 ? run->sentence : run->token;
 }
 
-/* The last run that begins at or before the document (level 0), sentence (1) or token (2) of that
- * number. */
+/* The last run that begins at or before document (level 0), sentence (1) or token (2) `number`. */
 static const document_run *find_run(const wg_dataset *dataset, int level, int64_t number) {
     const document_run *last = &dataset->runs[dataset->cache->run];
     if (begin_of(last, level) <= number && number < begin_of(last + 1, level))

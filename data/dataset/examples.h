@@ -321,8 +321,7 @@ wg__squad_window wg__squad_window_at(const wg__squad *squad, int64_t window);
  * an answer that begins with the token is taken from this window alone. */
 bool wg__squad_is_best_window(const wg__squad *squad, int64_t window, int64_t token);
 
-/* The text of a context from the first token's word to the last one's, freed with wg_text_free.
- * [MEMORY] */
+/* The text from the first token's word to the last one's; freed with wg_text_free. [MEMORY] */
 char *wg__squad_text(const wg__squad *squad, int64_t question, int64_t first, int64_t last);
 
 #endif

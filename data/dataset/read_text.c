@@ -179,8 +179,7 @@ int64_t wg__sentence_end(const char *text, int64_t start, int64_t length) {
     return length;
 }
 
-/* Documents of text without marks: cut at a paragraph's end from the first number on, and at the
- * second anyway. */
+/* Text without marks is cut at a paragraph's end from the first number on, at the second anyway. */
 #define CUT_AFTER 64
 #define CUT_AT_LATEST 128
 

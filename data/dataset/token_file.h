@@ -67,8 +67,7 @@ void wg__token_file_release(wg__token_file *file);
 
 /* ---- Writing ---- */
 
-/* A file that will become `path`; NULL: an unnamed one that goes when it is closed. [NOT_FOUND, IO,
- * MEMORY] */
+/* A file that will become `path`; NULL: unnamed, gone when closed. [NOT_FOUND, IO, MEMORY] */
 wg__token_file *wg__token_file_create(const char *path, const wg__token_rules *rules,
                                       const wg_tokenizer *tokenizer);
 

@@ -1,5 +1,4 @@
-/* Internal interface of the scores: BLEU's tokens, SQuAD's comparison of answers, correlations, and
- * spans of tags. */
+/* Scores: BLEU's tokens, SQuAD's comparison of answers, correlations, and spans of tags. */
 #ifndef WG_DATA_SCORE_SCORE_H
 #define WG_DATA_SCORE_SCORE_H
 
@@ -88,8 +87,7 @@ int wg__bleu_tokenize(const char *text, wg_bleu_rules rules, wg__strings *words,
  * words. Freed with wg__free. NULL with MEMORY. */
 char *wg__squad_normalize(const char *text);
 
-/* Compares normalised answers: *exact is 1 if they are equal, else 0; *f1 is the F1 of their words.
- * [MEMORY] */
+/* Compares normalised answers: *exact is 1 if equal, else 0; *f1: F1 of their words. [MEMORY] */
 int wg__squad_score(const char *answer, const char *wanted, double *exact, double *f1);
 
 /* Compares answers by the rules of CMRC 2018, as they are, not normalised. Each ideograph is a
@@ -106,8 +104,7 @@ bool wg__squad_is_chinese(const char *text, int64_t *ideographs, int64_t *letter
 /* Pearson's: cov(x, y) / (std(x) std(y)). */
 double wg__pearson(int64_t count, const double *x, const double *y);
 
-/* Spearman's: Pearson's of the ranks, where equal numbers share the mean of their ranks. [MEMORY]
- */
+/* Spearman's: Pearson's of the ranks; equal numbers share the mean of their ranks. [MEMORY] */
 int wg__spearman(int64_t count, const double *x, const double *y, double *correlation);
 
 /* ---- Spans of tags, as conlleval and seqeval's default mode count them. spans.c ----

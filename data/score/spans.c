@@ -100,8 +100,7 @@ double wg__pearson(int64_t count, const double *x, const double *y) {
     return xx > 0 && yy > 0 ? xy / (sqrt(xx) * sqrt(yy)) : 0;
 }
 
-/* Fills ranks: the largest number has rank 1, and equal numbers share the mean of their ranks.
- * [MEMORY] */
+/* The largest number has rank 1, and equal numbers share the mean of their ranks. [MEMORY] */
 static int rank(int64_t count, const double *values, double *ranks) {
     int64_t *order = wg__sorted_indices(0, count, wg__largest_first, values);
     for (int64_t first = 0, end; order && first < count; first = end) {

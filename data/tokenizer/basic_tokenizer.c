@@ -80,8 +80,7 @@ static bool is_cased(int32_t c) {
            is_between(c, 0x1F170, 0x1F189);
 }
 
-/* Unicode's Case_Ignorable: marks, modifiers, and punctuation within words such as the apostrophe.
- */
+/* Unicode's Case_Ignorable: marks, modifiers, and punctuation within words (the apostrophe). */
 static bool is_case_ignorable(int32_t c) {
     static const int32_t within_words[] = {'\'',   '.',    ':',    0xB7,   0x387,  0x55F,
                                            0x5F4,  0x2018, 0x2019, 0x2024, 0x2027, 0xFE13,
@@ -125,8 +124,7 @@ static void order_marks(int32_t *marks, int64_t count) {
     }
 }
 
-/* Lower-cases, decomposes (NFD) and drops accents: `characters` to `folded`. Returns how many, or
- * -1. */
+/* Lower-cases, decomposes (NFD) and drops accents: `characters` to `folded`. The count, or -1. */
 static int64_t fold(walk *w) {
     if (wg__reserve(&w->folded, 0, &w->folded_capacity, w->character_count * 4, sizeof *w->folded) <
         0)
@@ -195,8 +193,7 @@ static int flush(walk *w) {
     return status;
 }
 
-/* Processes any characters from the beginning of a word to the next space. Returns the end, or -1.
- */
+/* Processes characters from the beginning of a word to the next space. Returns the end, or -1. */
 static int64_t walk_unicode(walk *w, const char *text, int64_t at, int64_t length) {
     for (;;) {
         if (at == length)

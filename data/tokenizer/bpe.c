@@ -344,8 +344,7 @@ const char **wg__tokens_by_id(const json_t *object, int64_t *count, const char *
     return NULL;
 }
 
-/* Reads each line "left right", except a first line "#version...", as a pair of ids. Returns how
- * many there are. */
+/* Reads each line "left right", except a first line "#version...", as two ids. The count, or -1. */
 static int64_t read_merges(char *text, int64_t length, const wg__strings *vocabulary,
                            const char *name, int32_t (**merges)[2]) {
     int64_t count = 0, capacity = 0, number = 1;

@@ -67,8 +67,7 @@ static int refuse_step(const step_reading *r, const char *type, const char *why)
                    r->part, type, why);
 }
 
-/* The first member of an object that is not among `known`, up to NULL, and is not null; NULL: there
- * is none. */
+/* The first member of an object that is not among `known`, up to NULL, and is not null; or NULL. */
 static const char *unknown_member(const json_t *object, const char *const *known) {
     const char *key;
     json_t *value;

@@ -134,8 +134,7 @@ static json_t *pieces_pre_tokenizer(const wg__pieces *p) {
     return sequence("pretokenizers", steps);
 }
 
-/* Special tokens around a text: <s> before it (LLaMA), or, in unigram models, </s> after it (T5).
- */
+/* Special tokens around a text: <s> before it (LLaMA), or </s> after it (unigram models: T5). */
 static json_t *pieces_processor(const wg__pieces *p) {
     const bool end = p->settings.unigram;
     const int32_t id = p->base.special[end ? WG_TOKEN_END : WG_TOKEN_BEGIN];

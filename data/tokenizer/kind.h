@@ -167,8 +167,7 @@ json_t *wg__json_parse(const char *json, int64_t length, const char *name);
 /* NULL without memory. */
 json_t *wg__numbers_to_json(int64_t count, const double *numbers);
 
-/* The numbers of a JSON list of exactly `count`, freed with wg__free. [FORMAT with `key`, MEMORY]
- */
+/* A JSON list of exactly `count` numbers, freed with wg__free. [FORMAT with `key`; MEMORY] */
 double *wg__numbers_of_json(const json_t *json, int64_t count, const char *key, const char *where);
 
 /* ---- Readers: a tokenizer from a file of a known format. `name` names the file in messages. NULL
@@ -284,8 +283,7 @@ typedef struct wg__basic_rules {
 int wg__basic_tokenize(const char *text, int64_t length, wg__basic_rules rules,
                        wg__word_visitor visit, void *context);
 
-/* How a character separates words under any rules: part of a word, white space, or a word by itself
- * (punctuation, ideographs). */
+/* A character: part of a word, white space, or by itself a word (punctuation, ideographs). */
 typedef enum wg__basic_class { WG__BASIC_WITHIN, WG__BASIC_SPACE, WG__BASIC_ALONE } wg__basic_class;
 
 wg__basic_class wg__basic_class_of(int32_t c);
@@ -327,8 +325,7 @@ int wg__split(const wg__splitter *splitter, const char *text, int64_t length,
 /* Writes a byte's letter as UTF-8; its length is 1 or 2. */
 int64_t wg__byte_to_letter(unsigned char byte, char letter[2]);
 
-/* Appends the bytes of these letters, or, if one is outside the alphabet, the letters themselves.
- * [MEMORY] */
+/* Appends the bytes of these letters, or the letters if one is outside the alphabet. [MEMORY] */
 int wg__letters_to_bytes(const char *letters, int64_t length, wg__text *text);
 
 /* ---- Merges ---- */
@@ -379,8 +376,7 @@ wg_tokenizer *wg__bpe_load(const char *vocabulary_path, const char *merges_path,
 int wg__bpe_save(const wg_tokenizer *tokenizer, const char *vocabulary_path,
                  const char *merges_path);
 
-/* Reads vocab.json, parsed, and the text of merges.txt, which is overwritten. Names are for
- * messages. */
+/* Reads vocab.json, parsed, and merges.txt, whose text is overwritten. Names are for messages. */
 wg_tokenizer *wg__bpe_read(const json_t *vocabulary, const char *vocabulary_name, char *merges,
                            int64_t length, const char *merges_name, const wg_bpe_options *options);
 

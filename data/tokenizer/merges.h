@@ -104,8 +104,7 @@ typedef struct wg__merge_training {
     int64_t *word_counts;
     wg__strings pieces; /* begins with the caller's initial pieces */
 
-    /* The result: joined pieces at the end of `pieces`, and the pairs they were made of, in order.
-     */
+    /* The result: joined pieces at the end of `pieces`, and their pairs, in order. */
     int32_t (*merges)[2];
     int64_t merge_count;
 

@@ -282,8 +282,7 @@ static int merge_part(segmenter *g, const char *text, int64_t length) {
     const wg__pieces *p = g->pieces;
     if (wg__reserve(&g->symbols.ids, 0, &g->symbols.capacity, length, sizeof *g->symbols.ids) < 0)
         return -1;
-    /* The numbers of the characters and the ids of the user-defined pieces, which are in no merge.
-     */
+    /* The numbers of characters and the ids of user-defined pieces, which are in no merge. */
     int32_t *ids = g->symbols.ids;
     int64_t count = 0, used, number;
     for (int64_t place = 0; place < length; place += used) {
@@ -382,8 +381,7 @@ static int segment_by_scores(segmenter *g, const char *text, int64_t length) {
                   -1);
         }
     }
-    /* Appends the pieces of the best segmentation, whose nodes lead from its end to its beginning.
-     */
+    /* Appends the pieces of the best segmentation, whose nodes lead from end to beginning. */
     wg_token_list *ends = &g->symbols;
     ends->count = 0;
     for (int64_t end = length; end > 0; end = g->nodes[end].start)
@@ -577,8 +575,7 @@ static int decode(const wg_tokenizer *tokenizer, int32_t id, const wg_decode_opt
         state->begun = true;
         return wg__text_append(text, &(char){(char)byte_of(token)}, 1);
     default: {
-        /* Appends a piece with spaces for U+2581, without the spaces that normalising put at the
-         * beginning. */
+        /* Appends a piece, spaces for U+2581, without the leading spaces of normalising. */
         const char *at = wg__strings_text(&p->base.vocabulary, id);
         bool strip = !state->begun && p->settings.strip != WG__STRIP_NONE &&
                      strncmp(at, WG__SPACE_SYMBOL, 3) == 0;

@@ -1,5 +1,4 @@
-/* Splitting a text by a regular expression, with PCRE2. See kind.h. This is the only file that
- * uses PCRE2. */
+/* Splitting a text by a regular expression. See kind.h. This is the only file that uses PCRE2. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 #include <string.h>

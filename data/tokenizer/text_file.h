@@ -11,8 +11,7 @@
  * error. NULL with NOT_FOUND, IO, MEMORY. */
 char *wg__text_file_read(const char *path, int64_t *length, const char *where);
 
-/* The offset of the first byte that is not valid UTF-8 (RFC 3629: no surrogates, nothing overlong),
- * or -1. */
+/* The offset of the first byte that is not valid UTF-8 (RFC 3629), or -1. */
 int64_t wg__utf8_invalid(const char *text, int64_t length);
 
 /* -1 with FORMAT, naming `name` (a path), line and byte, unless the text is UTF-8. */
@@ -51,8 +50,7 @@ wg__text_map wg__text_map_of(const char *text, int64_t length);
 
 void wg__text_map_close(wg__text_map *map);
 
-/* Releases the pages before `at`, which a pass over the text has reached. They may still be read.
- */
+/* Releases the pages before `at`, which a pass over the text reached. They may still be read. */
 void wg__text_map_pass(wg__text_map *map, int64_t at);
 
 /* Releases all pages; those that are read next are mapped again. */

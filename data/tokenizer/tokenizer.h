@@ -107,8 +107,7 @@ WG_API char *wg_tokenizer_decode(const wg_tokenizer *tokenizer, const int32_t *i
  */
 typedef struct wg_decode_stream wg_decode_stream;
 
-/* A stream at the beginning of a text. The tokenizer must outlive it. Freed with
- * wg_decode_stream_free. [MEMORY] */
+/* A stream, which the tokenizer must outlive. Freed with wg_decode_stream_free. [MEMORY] */
 WG_API wg_decode_stream *wg_decode_stream_new(const wg_tokenizer *tokenizer,
                                               const wg_decode_options *options);
 

@@ -198,8 +198,7 @@ static bool is_of_letters(const wg__strings *letters, const char *text, int64_t 
     return true;
 }
 
-/* Calls `work` with each word whose characters are all pieces, in stretches of at most 4096 bytes.
- */
+/* Calls `work` with each word whose characters are all pieces, at most 4096 bytes at a time. */
 static int each_stretch(learner *l,
                         int (*work)(learner *l, const char *text, int64_t length, double count)) {
     const wg__strings *words = l->training->words;

@@ -65,8 +65,7 @@ typedef struct wg__name_list {
 int wg__checkpoint_list(wg_checkpoint *file, const char *group, wg__name_list *list);
 void wg__name_list_free(wg__name_list *list);
 
-/* The spec of a dataset, checked against the bytes that the file holds. -1 with NOT_FOUND, FORMAT.
- */
+/* The spec of a dataset, checked against the bytes of the file. -1 with NOT_FOUND, FORMAT. */
 int wg__checkpoint_spec(wg_checkpoint *file, const char *name, wg_spec *spec);
 
 /* Long rows of integers in a checkpoint: appended to when written, read in ranges, and never held

@@ -93,8 +93,7 @@ wg_dtype wg__storage_read_as(wg__storage_dtype storage);
 int64_t wg__storage_block(wg__storage_dtype storage);
 int64_t wg__storage_block_bytes(wg__storage_dtype storage);
 
-/* The bytes of a tensor of that shape, or -1 if its rows are no whole blocks or it has more than
- * 2^58 elements. */
+/* A tensor's bytes; -1 if its rows are no whole blocks, or it has more than 2^58 elements. */
 int64_t wg__storage_bytes(wg__storage_dtype storage, int ndim, const int64_t *shape);
 
 /* `count` elements from bytes to memory of the dtype, and from memory to bytes: F16, BF16 and Q8_0

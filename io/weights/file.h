@@ -101,8 +101,7 @@ typedef struct wg__lora_config {
 int wg__lora_parse(const char *json, const char *name, wg__lora_config *parsed);
 void wg__lora_parsed_clear(wg__lora_config *parsed);
 
-/* The configuration of an adapter's folder, freed with wg__free, and its tensors. NULL with an
- * error. */
+/* The configuration of an adapter's folder (wg__free), and its tensors. NULL with an error. */
 char *wg__lora_read_config(const char *folder);
 wg_weights *wg__lora_open(const char *folder);
 

@@ -66,8 +66,7 @@ static const char *dataset_of(char *name, size_t size, const char *path) {
     return name;
 }
 
-/* The adapter's part beside a weight, LAYER/lora_A/weight for LAYER/weight; NULL if there is none.
- */
+/* The adapter's part beside a weight, LAYER/lora_A/weight for LAYER/weight; NULL without one. */
 static wg_tensor *read_part(const hdf5_file *own, const char *name, const char *part) {
     char path[WG__MAX_PATH + sizeof group + 16];
     const size_t layer = strlen(name) - strlen("/weight");

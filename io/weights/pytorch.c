@@ -104,8 +104,7 @@ static int read_extra(const uint8_t *extra, int64_t count, uint64_t *size, uint6
     return 0;
 }
 
-/* Reads one entry of the directory, which has `room` bytes left. Returns the entry's length or -1.
- */
+/* Reads one entry of the directory, which has `room` bytes left. The entry's length, or -1. */
 static int64_t read_entry(const wg_weights *file, const wg__input *input, const uint8_t *bytes,
                           int64_t room, zip_entry *entry) {
     if (room < CENTRAL_SIZE || wg__le32(bytes) != SIGNATURE_CENTRAL)
@@ -271,8 +270,7 @@ static value *push_new(machine *m, value_kind kind) {
     return &m->values[m->value_count - 1];
 }
 
-/* The value `below` places from the top of the stack; NULL with an error at a mark or the bottom.
- */
+/* The value `below` places from the stack's top; NULL with an error at a mark or the bottom. */
 static value *peek(const machine *m, int64_t below) {
     if (below >= m->depth || m->values[m->stack[m->depth - 1 - below]].kind == MARK) {
         pickle_fail(m, "an instruction wants a value that is not on the stack");
