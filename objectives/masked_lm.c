@@ -155,16 +155,13 @@ static double masked_rows(const wg__masked_batch *batch) {
     return batch->ids ? (double)wg_tensor_count(batch->ids) / (double)batch->tokens : 0;
 }
 
-/* Takes the losses of a batch and adds their metrics. All ranks name all metrics of hybrid, also
- * one whose batch has sequences of one kind only. */
-static int add_losses(const wg_training *t, const wg__masked_batch *batch, int64_t parts,
-                      wg__masked_loss *loss, wg_metrics *metrics) {
+/* Adds the metrics of the losses of a batch. All ranks name all metrics of hybrid, also a rank
+ * whose batch has sequences of one kind only. */
+static int add_metrics(const wg_training *t, const wg__masked_loss *loss, wg_metrics *metrics) {
     const bool hybrid = t->objective == &wg_hybrid;
     const char *const names[2][2] = {
         {"mlm_loss", "mlm_accuracy"},
         {hybrid ? "causal_loss" : "nsp_loss", hybrid ? NULL : "nsp_accuracy"}};
-    if (wg__masked_loss_of(t->setup.model, batch, parts, loss) < 0)
-        return -1;
     for (int i = 0; i < 2; i++) {
         const double count = loss->parts[i] ? (double)loss->count[i] : 0;
         const double mean = loss->parts[i] ? wg_item(loss->parts[i]) : NAN;
@@ -182,7 +179,8 @@ static int add_losses(const wg_training *t, const wg__masked_batch *batch, int64
 static wg_tensor *loss_of(wg_training *t, const void *read, wg_metrics *metrics) {
     const wg__masked_batch *batch = read;
     wg__masked_loss loss;
-    if (add_losses(t, batch, wg__sequence_parts(t), &loss, metrics) < 0)
+    if (wg__masked_loss_of(t->setup.model, batch, wg__sequence_parts(t), &loss) < 0 ||
+        add_metrics(t, &loss, metrics) < 0)
         return NULL;
     wg_tensor **parts = loss.parts;
     if (t->objective == &wg_hybrid) {
@@ -209,7 +207,8 @@ static int measure(wg_training *t, const void *read, wg_metrics *metrics) {
     const wg__masked_batch *batch = read;
     const wg_dataset *text = t->setup.training ? t->setup.training : t->setup.held_out;
     wg__masked_loss loss;
-    if (add_losses(t, batch, 1, &loss, metrics) < 0)
+    if (wg__masked_loss_of(t->setup.model, batch, 1, &loss) < 0 ||
+        add_metrics(t, &loss, metrics) < 0)
         return -1;
     if (batch->labels &&
         wg_metrics_add(metrics, "unigram_loss", wg_dataset_unigram_loss(text, batch->labels, NULL),
