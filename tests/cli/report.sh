@@ -51,6 +51,13 @@ check 'its maps' test "$(grep -o 'data:image/bmp' bert.html | wc -l)" = 8
 run report bert.h5 -o bert.html
 check 'without a text there are none' eval 'test $code = 0 && ! grep -q "data:image" bert.html'
 
+# A model with a head is no model of pretraining: its attention is not shown.
+printf 'one rabbit\tgood\nno hatter\tbad\n%.0s' 1 2 3 4 5 6 >labels.tsv
+run finetune bert.h5 --task classify --train labels.tsv --eval labels.tsv --steps 2 --batch 4 --seq 32 --out head.h5
+run report head.h5 -o head.html --text 'Alice was very tired'
+check 'a page of an encoder with a head' eval 'test $code = 0 && grep -q "without a head" head.html &&
+    ! grep -q "data:image" head.html'
+
 misused 'missing -o FILE' report gpt.h5
 misused 'missing RUN.h5' report -o bad.html
 refuses 'a file that is not there' 'none.h5' report none.h5 -o bad.html

@@ -140,6 +140,9 @@ START_TEST(what_cannot_be_transformed_is_refused) {
     assert_error(WG_ERROR_ARGUMENT, "norm 7 is none of wg_fft_norm");
     ck_assert_ptr_null(wg_fft_conv1d(x, x, NULL, 0));
     assert_error(WG_ERROR_SHAPE, "fft_conv1d: x is (2, 3) f32 and the weight (2, 3) f32; wanted");
+    wg_tensor *lines = wg_zeros(WG_F32, WG_DIMS(1, 1, 4));
+    ck_assert_ptr_null(wg_fft_conv1d(lines, lines, NULL, INT64_C(1) << 40));
+    assert_error(WG_ERROR_ARGUMENT, "the padding is 1099511627776; wanted 0 to 2147483647");
 }
 END_TEST
 

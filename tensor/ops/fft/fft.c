@@ -84,14 +84,17 @@ static bool factor(wg__fft_plan *plan) {
 
 /* The smallest size from `least` on whose prime factors are 2, 3 and 5. */
 static int64_t smooth_size(int64_t least) {
-    for (int64_t n = least;; n++) {
-        int64_t rest = n;
-        for (int factor = 2; factor <= 5; factor++)
-            while (rest % factor == 0)
-                rest /= factor;
-        if (rest == 1)
-            return n;
-    }
+    int64_t best = 1;
+    while (best < least)
+        best *= 2;
+    for (int64_t fives = 1; fives < best; fives *= 5)
+        for (int64_t threes = fives; threes < best; threes *= 3) {
+            int64_t n = threes;
+            while (n < least)
+                n *= 2;
+            best = wg__smaller(best, n);
+        }
+    return best;
 }
 
 /* Bytes of the two buffers of a kernel. */
@@ -651,9 +654,9 @@ static int check_convolution(const wg_tensor *x, const wg_tensor *weight, const 
     char a[128], b[128];
     wg_spec_text(a, sizeof a, &x->spec);
     wg_spec_text(b, sizeof b, &weight->spec);
-    if (padding < 0)
-        return wg_fail(WG_ERROR_ARGUMENT, where, "the padding is %lld; wanted 0 or more",
-                       (long long)padding);
+    if (padding < 0 || padding > INT32_MAX)
+        return wg_fail(WG_ERROR_ARGUMENT, where, "the padding is %lld; wanted 0 to %d",
+                       (long long)padding, INT32_MAX);
     if (x->spec.ndim != 3 || weight->spec.ndim != 3 || x->spec.shape[1] != weight->spec.shape[1] ||
         (bias && (bias->spec.ndim != 1 || bias->spec.shape[0] != weight->spec.shape[0])))
         return wg_fail(WG_ERROR_SHAPE, where,
