@@ -636,18 +636,17 @@ __attribute__((noinline, flatten)) static void map_blocks(const wg__map *map, in
 static void map_arrays(const wg__map *map, int64_t n, const void *const *x, void *const *y) {
     const int inputs = wg__map_inputs(map->kind), outputs = map->kind == WG__GATE_SLOPES ? 2 : 1;
     const int64_t whole = n - n % LANES;
-    const size_t bytes = (size_t)(n - whole) * sizeof(real);
     const real *from[3] = {x[0], inputs > 1 ? x[1] : NULL, inputs > 2 ? x[2] : NULL};
-    real *to[2] = {y[0], outputs > 1 ? y[1] : NULL}, padded[3][LANES] = {{0}};
-    map_blocks(map, n / LANES, from, to);
+    real *to[2] = {y[0], outputs > 1 ? y[1] : NULL}, padded[3][LANES];
+    if (whole > 0)
+        map_blocks(map, n / LANES, from, to);
     if (whole == n)
         return;
     for (int i = 0; i < inputs; i++) {
-        memcpy(padded[i], from[i] + whole, bytes);
+        store(padded[i], load_part(from[i] + whole, n - whole, 0));
         from[i] = padded[i];
     }
-    real *const padded_to[2] = {padded[0], padded[1]};
-    map_blocks(map, 1, from, padded_to);
+    map_blocks(map, 1, from, (real *const[]){padded[0], padded[1]});
     for (int i = 0; i < outputs; i++)
-        memcpy(to[i] + whole, padded[i], bytes);
+        store_part(to[i] + whole, load(padded[i]), n - whole);
 }

@@ -94,21 +94,28 @@ static const void *stretch(int64_t n, size_t size, const char *from, int64_t str
 /* operands: y, then the inputs, then the second output if there is one. Outputs are contiguous. */
 static void run_kernel(int64_t n, wg_dtype dtype, char *const *data, const int64_t *strides,
                        const wg__map *map) {
-    double rooms[3][STRETCH];
     const wg__simd *simd = wg__simd_for(dtype);
-    const int64_t size = (int64_t)wg_dtype_size(dtype);
+    const int64_t size = dtype == WG_F64 ? sizeof(double) : sizeof(float);
     const int inputs = wg__map_inputs(map->kind);
+    const void *x[3];
+    void *y[] = {data[0], inputs == 3 ? data[4] : NULL};
     bool whole = true;
-    for (int i = 1; i <= inputs; i++)
-        whole = whole && strides[i] == size;
-    const int64_t step = whole ? n : STRETCH;
-    for (int64_t begin = 0; begin < n; begin += step) {
-        const int64_t count = n - begin < step ? n - begin : step;
-        const void *x[3];
+    for (int i = 0; i < inputs; i++) {
+        x[i] = data[i + 1];
+        whole = whole && strides[i + 1] == size;
+    }
+    if (whole) {
+        simd->map(map, n, x, y);
+        return;
+    }
+    double rooms[3][STRETCH];
+    for (int64_t begin = 0; begin < n; begin += STRETCH) {
+        const int64_t count = wg__smaller(n - begin, STRETCH);
         for (int i = 0; i < inputs; i++)
             x[i] = stretch(count, (size_t)size, data[i + 1] + begin * strides[i + 1],
                            strides[i + 1], rooms[i]);
-        void *const y[] = {data[0] + begin * size, inputs == 3 ? data[4] + begin * size : NULL};
+        y[0] = data[0] + begin * size;
+        y[1] = inputs == 3 ? data[4] + begin * size : NULL;
         simd->map(map, count, x, y);
     }
 }
