@@ -229,7 +229,11 @@ static void transpose_weight(const wg__correlation *of, const wg__correlation *t
  * time. */
 static int transpose(const wg__correlation *of, int64_t weights, char *x) {
     char *weight = wg__alloc_array(weights + 1, wg_dtype_size(of->dtype));
-    const int64_t count = of->axes[0].step * of->axes[1].step * of->axes[2].step;
+    int64_t counts[AXES], count = 1; /* of phases; a phase that begins beyond x has no places */
+    for (int i = 0; i < AXES; i++) {
+        counts[i] = wg__smaller(of->axes[i].step, of->axes[i].size);
+        count *= counts[i];
+    }
     int status = weight ? 0 : -1;
     for (int64_t number = 0; status == 0 && number < count; number++) {
         phase phases[AXES];
@@ -243,8 +247,8 @@ static int transpose(const wg__correlation *of, int64_t weights, char *x) {
                              .weight = weight,
                              .bias = of->bias,
                              .y = x};
-        for (int i = AXES - 1; i >= 0; rest /= of->axes[i--].step) {
-            const int64_t begin = rest % of->axes[i].step;
+        for (int i = AXES - 1; i >= 0; rest /= counts[i--]) {
+            const int64_t begin = rest % counts[i];
             phases[i] = transpose_axis(&of->axes[i], begin, &c.axes[i]);
             c.y = (char *)c.y + begin * stride * (int64_t)wg_dtype_size(of->dtype);
             c.y_axes[i] = stride * of->axes[i].step;
