@@ -717,6 +717,11 @@ START_TEST(pooling_refuses_what_does_not_fit) {
             "at most half of the 2 places that the kernel reaches over");
     refused(wg_avg_pool(x, &(wg_pool_options){.kernel = {6, 1}}), WG_ERROR_SHAPE,
             "spatial axis 0, of size 5, has no window");
+    refused(wg_max_pool(x,
+                        &(wg_pool_options){.kernel = {INT64_MAX, INT64_MAX},
+                                           .dilation = {INT64_MAX, INT64_MAX}},
+                        NULL),
+            WG_ERROR_ARGUMENT, "max_pool2d: (2, 4, 5, 6) f32: kernel 9223372036854775807, stride");
     refused(wg_max_pool(x, &(wg_pool_options){.kernel = {2}}, NULL), WG_ERROR_SHAPE,
             "max_pool1d: (2, 4, 5, 6) f32: wanted (N, C, L) or (C, L)");
     refused(wg_max_pool(x, &(wg_pool_options){.kernel = {2, 2}, .stride = {-1, 1}}, NULL),

@@ -99,12 +99,13 @@ static int infer(wg_call *call, bool to_x) {
                            axes[options->rank - 1], axes[options->rank - 1]);
     for (int i = 0; !options->adaptive && i < options->rank; i++) {
         const int64_t k = options->kernel[i], s = options->stride[i], p = options->padding[i];
-        const int64_t d = options->dilation[i], reach = (k - 1) * d + 1;
+        const int64_t d = options->dilation[i];
         if (k < 1 || s < 1 || d < 1 || k > INT32_MAX || s > INT32_MAX || d > INT32_MAX)
             return wg__op_fail(call, WG_ERROR_ARGUMENT,
                                "kernel %lld, stride %lld and dilation %lld of spatial axis %d; all "
                                "are at least 1",
                                (long long)k, (long long)s, (long long)d, i);
+        const int64_t reach = (k - 1) * d + 1;
         if (p < 0 || p > reach / 2)
             return wg__op_fail(call, WG_ERROR_ARGUMENT,
                                "padding %lld along spatial axis %d; it is at least 0, and at most "
@@ -554,7 +555,8 @@ static const wg_op avg_pool_input[AXES] = {AVG_POOL_INPUT(1, "L"), AVG_POOL_INPU
 
 /* ---- Functions ---- */
 
-/* Runs the op with the caller's options, with the defaults for zeros. */
+/* Runs the op with the caller's options, with the defaults for zeros. Refuses options that the
+ * other kind of pooling alone has. */
 static int pool(bool mean, wg_tensor *x, const wg_pool_options *given, wg_tensor **outputs) {
     static const wg_pool_options none;
     given = given ? given : &none;
