@@ -381,8 +381,8 @@ static int quantized_linear_sample(int index, wg_generator *generator, wg_sample
     sample->options = &quantized_samples[three ? WG_QUANTIZATION_Q8_0X16 : index / 2];
     const wg_quantization q = *(const wg_quantization *)sample->options;
     const int64_t x[] = {2, 3, 32};
-    sample->inputs[0] =
-        three || index % 2 ? sample_levels(generator, 3, x) : sample_levels(generator, 1, &x[2]);
+    const int ndim = three ? 2 : index % 2 ? 3 : 1;
+    sample->inputs[0] = sample_levels(generator, ndim, x + 3 - ndim);
     const int count = three ? WG_MAX_QUANTIZED_WEIGHTS : 1;
     for (int i = 0; i < count; i++) {
         const int64_t outputs = three ? 16 + i : 5;

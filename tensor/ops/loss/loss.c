@@ -295,8 +295,12 @@ static int bce_with_logits_vjp(wg_call *call, wg_tensor *const *cotangents, wg_t
     return wg__vjp_status();
 }
 
-WG__SHAPES(bce_with_logits, (wg__sample_normal, wg__sample_positive), "2 3, 2 3", "2 3, 2 3, 3",
-           "2 3, 2 3, -, 2 3", "2 3, 2 3, 3, 2 3")
+static wg_tensor *sample_probabilities(wg_generator *generator, int ndim, const int64_t *shape) {
+    return wg_rand(generator, WG_F64, ndim, shape);
+}
+
+WG__SHAPES(bce_with_logits, (wg__sample_normal, sample_probabilities, wg__sample_positive),
+           "2 3, 2 3", "2 3, 2 3, 3", "2 3, 2 3, -, 2 3", "2 3, 2 3, 3, 2 3")
 
 static const wg_op bce_with_logits = {
     WG__OP_OF(
