@@ -74,6 +74,18 @@ static int reduce_call(wg_call *call, const wg__reduction *kernels) {
                       ((const reduction_options *)call->options)->mask, call->outputs[0]);
 }
 
+/* NAME_forward from the kernels NAME_f32, NAME_f64, NAME_bf16 and so on, with these types of
+ * accumulators; bf16 has the type of f32. Bools are read as u8. */
+#define REDUCE_FORWARD(NAME, F32, F64, I32, I64, U8)                                               \
+    static int NAME##_forward(wg_call *call) {                                                     \
+        static const wg__reduction kernels[WG_DTYPE_COUNT] = {                                     \
+            [WG_F32] = WG__KERNELS(NAME##_f32, F32),   [WG_F64] = WG__KERNELS(NAME##_f64, F64),    \
+            [WG_BF16] = WG__KERNELS(NAME##_bf16, F32), [WG_I32] = WG__KERNELS(NAME##_i32, I32),    \
+            [WG_I64] = WG__KERNELS(NAME##_i64, I64),   [WG_U8] = WG__KERNELS(NAME##_u8, U8),       \
+            [WG_BOOL] = WG__KERNELS(NAME##_u8, U8)};                                               \
+        return reduce_call(call, kernels);                                                         \
+    }
+
 /* A tensor of the output's shape with the reduced axes put back as 1. */
 static wg_tensor *with_axes(wg_tensor *reduced, const wg_call *call) {
     wg_spec spec;
@@ -311,7 +323,7 @@ wg_tensor *wg_sum_to(wg_tensor *x, int ndim, const int64_t *shape) {
  * dx_i = g times the product of all others. ---- */
 
 TOTAL(prod, 1, a *b)
-WG__REDUCE_FORWARD(prod, double, double, uint64_t, uint64_t, uint64_t)
+REDUCE_FORWARD(prod, double, double, uint64_t, uint64_t, uint64_t)
 
 /* For each element of a line, the last axis, the product of the elements before it: 1 for the
  * first. */
@@ -702,7 +714,7 @@ DERIVATIVES_BY(min, tie_shares(call))
     WG__REDUCTION(NAME##_i32, int32_t, , int32_t, LOWEST_I32, b OVER a ? b : a, int32_t, )         \
     WG__REDUCTION(NAME##_i64, int64_t, , int64_t, LOWEST_I64, b OVER a ? b : a, int64_t, )         \
     WG__REDUCTION(NAME##_u8, uint8_t, , uint8_t, LOWEST_U8, b OVER a ? b : a, uint8_t, )           \
-    WG__REDUCE_FORWARD(NAME, float, double, int32_t, int64_t, uint8_t)                             \
+    REDUCE_FORWARD(NAME, float, double, int32_t, int64_t, uint8_t)                                 \
     static const wg_op NAME##_op = {                                                               \
         DERIVED(NAME, reduction_sample,                                                            \
                 "y = the " ADJECTIVE " over the given axes; NaN if there is one. Kinks at ties, "  \
@@ -952,7 +964,7 @@ WG__EXAMPLES(truth, reduction_options, (half_zeros), CASES)
     WG__REDUCTION(NAME##_i32, int32_t, 0 !=, OUTPUT, NEUTRAL, JOIN, OUTPUT, )                      \
     WG__REDUCTION(NAME##_i64, int64_t, 0 !=, OUTPUT, NEUTRAL, JOIN, OUTPUT, )                      \
     WG__REDUCTION(NAME##_u8, uint8_t, 0 !=, OUTPUT, NEUTRAL, JOIN, OUTPUT, )                       \
-    WG__REDUCE_FORWARD(NAME, OUTPUT, OUTPUT, OUTPUT, OUTPUT, OUTPUT)                               \
+    REDUCE_FORWARD(NAME, OUTPUT, OUTPUT, OUTPUT, OUTPUT, OUTPUT)                                   \
     static int NAME##_infer(wg_call *call) {                                                       \
         return infer_reduced(call, DTYPE);                                                         \
     }                                                                                              \

@@ -14,7 +14,6 @@
 #ifndef WG_TENSOR_OPS_REDUCE_REDUCTION_H
 #define WG_TENSOR_OPS_REDUCE_REDUCTION_H
 
-#include "tensor/ops/support.h"
 #include "tensor/internal.h"
 
 /* ---- Axes and blocks ---- */
@@ -144,18 +143,6 @@ typedef struct wg__reduction {
 
 #define WG__KERNELS(NAME, ACCUMULATOR)                                                             \
     { sizeof(ACCUMULATOR), NAME##_start, NAME##_row, NAME##_run, NAME##_join, NAME##_finish }
-
-/* NAME_forward from the kernels NAME_f32, NAME_f64, NAME_bf16 and so on, with these types of
- * accumulators; bf16 has the type of f32. Bools are read as u8. */
-#define WG__REDUCE_FORWARD(NAME, F32, F64, I32, I64, U8)                                           \
-    static int NAME##_forward(wg_call *call) {                                                     \
-        static const wg__reduction kernels[WG_DTYPE_COUNT] = {                                     \
-            [WG_F32] = WG__KERNELS(NAME##_f32, F32),   [WG_F64] = WG__KERNELS(NAME##_f64, F64),    \
-            [WG_BF16] = WG__KERNELS(NAME##_bf16, F32), [WG_I32] = WG__KERNELS(NAME##_i32, I32),    \
-            [WG_I64] = WG__KERNELS(NAME##_i64, I64),   [WG_U8] = WG__KERNELS(NAME##_u8, U8),       \
-            [WG_BOOL] = WG__KERNELS(NAME##_u8, U8)};                                               \
-        return reduce_call(call, kernels);                                                         \
-    }
 
 /* Each element of y, contiguous, becomes the reduction of x over the axes of the mask. -1 for lack
  * of memory. */
