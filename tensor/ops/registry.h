@@ -11,7 +11,7 @@
             sizeof((const wg_op *const[]){__VA_ARGS__}) / sizeof(const wg_op *)                    \
     }
 
-/* Their names, in the order of ops.h. */
+/* TABLE(NAME) of each table wg__ops_NAME, in the order of ops.h. */
 #define WG__OP_TABLES(TABLE)                                                                       \
     TABLE(unary), TABLE(functions), TABLE(view), TABLE(slice), TABLE(arrange), TABLE(unfold_pad),  \
         TABLE(reduce), TABLE(scan), TABLE(statistics), TABLE(softmax), TABLE(norm), TABLE(index),  \

@@ -15,7 +15,7 @@ int wg__infer_like(wg_call *call);
 /* wg__infer_like for an op on floats only; -1 with DTYPE for other dtypes. */
 int wg__infer_float(wg_call *call);
 
-/* Output 0 has the broadcast shape of the inputs from `first` on, and that dtype; -1 with SHAPE. */
+/* Output 0 has the broadcast shape of the inputs, and that dtype; -1 with SHAPE. */
 int wg__infer_broadcast(wg_call *call, wg_dtype dtype);
 
 /* -1 with DTYPE unless the inputs i and j have one dtype. */
@@ -156,7 +156,7 @@ int wg__batch_first_alone(wg_call *call, uint32_t batched, int64_t samples);
 int wg__batch_axis(wg_call *call, uint32_t batched, int64_t samples);
 int wg__batch_axes(wg_call *call, uint32_t batched, int64_t samples);
 
-/* The same for options that begin with wg__reduce_options, or with `int64_t axis`. */
+/* The same for options that begin with an int64_t, a mask of axes, or with `int64_t axis`. */
 int wg__batch_reduction(wg_call *call, uint32_t batched, int64_t samples);
 int wg__batch_axis64(wg_call *call, uint32_t batched, int64_t samples);
 
@@ -192,6 +192,7 @@ int wg__batch_expand(wg_call *call, uint32_t batched, int64_t samples);
     .bench = NAME##_bench
 #define WG__PRIMITIVE(NAME) WG__FUNCTIONS(NAME), .jvp = NAME##_jvp
 
+/* The functions of a composite. */
 #define WG__COMPOSED(NAME) .decompose = NAME##_decompose, .sample = NAME##_sample
 
 /* A view of input 0 that is linear in it, with options. */

@@ -575,6 +575,7 @@ static int where_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gr
     return wg__vjp_status();
 }
 
+/* Three operands of equal shapes, three that broadcast, and scalars. */
 #define SHAPES "2 3, 2 3, 2 3", "3, 2 1,", "2 1 2, 2, 1 3 1", ", ,", ", 1, 1"
 
 WG__SHAPES(where, (wg__sample_truth, wg__sample_normal), SHAPES)

@@ -66,7 +66,7 @@ static int gather_forward(wg_call *call) {
 
 WG__VJP(gather, wg__scattered(call, axis_of(call), call->inputs[1], g))
 
-/* Indices of an axis of size 3, the last from its end, too. */
+/* Indices of an axis of size 3; around_3 counts from its end, too. */
 static wg_tensor *below_3(wg_generator *generator, int ndim, const int64_t *shape) {
     return wg_randint(generator, 0, 3, ndim, shape);
 }

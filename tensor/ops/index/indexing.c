@@ -119,6 +119,7 @@ typedef struct walk {
     range *range;         /* that indices of a gather are checked against; NULL: they are known */
     int64_t skip;         /* an index that is left out of a sum, or -1 */
     bool from_zeros;      /* `indexed` is all 0 before a scatter */
+    /* Of a scatter: n places along the inner axis. */
     void (*scatter_item)(const struct walk *walk, place at, int64_t n);
 } walk;
 

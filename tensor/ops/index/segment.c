@@ -199,6 +199,7 @@ static int segment_bench(wg_generator *generator, wg_sample *sample) {
     return wg__sample_status(sample, 2);
 }
 
+/* The members that both records share. */
 #define SEGMENT(NAME)                                                                              \
     .options_size = sizeof(segment_options), .differentiable = 1, .infer = segment_infer,          \
     .forward = NAME##_forward, .vjp = NAME##_vjp, .jvp = NAME##_jvp, .sample = segment_sample,     \

@@ -133,7 +133,7 @@ static wg__matrix matrix_of(const void *data, int64_t columns) {
     return (wg__matrix){(void *)data, columns, 1};
 }
 
-/* ---- Batches of them ---- */
+/* ---- Batches, forward and backward ---- */
 
 /* x with the leading axes of the output. */
 static wg_tensor *batched(const wg_call *call, wg_tensor *x) {

@@ -301,7 +301,7 @@ static void ask_eigh(const wg__lapack *job, space *space) {
     space->integers = integers < 1 ? 1 : integers;
 }
 
-/* Asks for working memory, which computes nothing, without `space`. */
+/* Runs gesdd; without `space` asks it for its working memory, and computes nothing. */
 static lapack_int run_svd(const wg__lapack *job, double *answer, const space *space) {
     const lapack_int m = (lapack_int)job->m, n = (lapack_int)job->n;
     const lapack_int rows = (lapack_int)(job->full ? job->n : smaller_side(job));

@@ -12,8 +12,8 @@ typedef struct norm_options {
 
 enum { X, WEIGHT, BIAS };
 
-/* centered / sqrt(variance + eps) weight + bias, where weight and bias may be NULL; they are of the
- * last axis, or of the channels of x. */
+/* centered / sqrt(variance + eps) weight + bias, where weight and bias may be NULL. They belong to
+ * the channels of x, or to the last axis if x is NULL. */
 static wg_tensor *normalized(double eps, wg_tensor *centered, wg_tensor *variance,
                              wg_tensor *weight, wg_tensor *bias, const wg_tensor *x) {
     wg_tensor *y = wg_mul(centered, wg_rsqrt(wg_add_scalar(variance, eps)));
