@@ -1,6 +1,7 @@
 /* Cross-entropy fused with the linear map that makes its logits: the results of the two ops, chunk
  * by chunk, without all logits in memory. */
 #include "autograd/autograd.h"
+#include "nn/internal.h"
 #include "nn/linear.h"
 #include "base/alloc.h"
 #include "tensor/gemm/gemm.h"
@@ -9,7 +10,6 @@
 #include "tests/support/testing.h"
 
 #include <math.h>
-#include "nn/internal.h"
 
 /* With so many classes a chunk has 512 rows at least, so these are three chunks of about that. */
 enum { ROWS = 1537, WIDTH = 12, CLASSES = 8209, IGNORED = -100 };

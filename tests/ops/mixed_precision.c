@@ -3,12 +3,12 @@
 #include "autograd/autograd.h"
 #include "autograd/functional.h"
 #include "base/alloc.h"
+#include "tensor/internal.h"
 #include "tensor/ops.h"
 #include "tests/support/fused.h"
 #include "tests/support/testing.h"
 
 #include <string.h>
-#include "tensor/internal.h"
 
 enum { ROWS = 37, IN = 45, OUT = 29 };
 

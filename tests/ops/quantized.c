@@ -5,16 +5,16 @@
 #include <string.h>
 
 #include "models/gpt.h"
+#include "models/internal.h"
 #include "models/llama.h"
 #include "nn/internal.h"
 #include "base/alloc.h"
+#include "tensor/internal.h"
 #include "tensor/ops.h"
 #include "tensor/quantize_rows.h"
 #include "tensor/simd/simd.h"
 #include "tests/support/model_fixture.h"
 #include "tests/support/testing.h"
-#include "models/internal.h"
-#include "tensor/internal.h"
 
 /* The difference between sums of a few hundred products in different orders. */
 static const double rounding = 2e-6;

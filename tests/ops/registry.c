@@ -10,9 +10,9 @@
 #include "gradcheck/gradcheck.h"
 #include "autograd/internal.h"
 #include "base/alloc.h"
+#include "tensor/internal.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
-#include "tensor/internal.h"
 
 #define MAX_INPUTS WG_COUNT(((wg_sample *)NULL)->inputs)
 #define MAX_ALLOCATIONS 20000
