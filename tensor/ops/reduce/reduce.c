@@ -17,6 +17,10 @@ typedef struct reduction_options {
     bool keepdim;
 } reduction_options;
 
+static int64_t mask_of(const wg_call *call) {
+    return ((const reduction_options *)call->options)->mask;
+}
+
 /* Sets the mask; false if x is NULL, or after an error. */
 static bool find_axes(reduction_options *options, const wg_tensor *x, int axis_count,
                       const int64_t *axes, const char *where) {
@@ -70,8 +74,8 @@ static int infer_total(wg_call *call) {
 }
 
 static int reduce_call(wg_call *call, const wg__reduction *kernels) {
-    return wg__reduce(&kernels[call->input_specs[0].dtype], call->inputs[0],
-                      ((const reduction_options *)call->options)->mask, call->outputs[0]);
+    return wg__reduce(&kernels[call->input_specs[0].dtype], call->inputs[0], mask_of(call),
+                      call->outputs[0]);
 }
 
 /* NAME_forward from the kernels NAME_f32, NAME_f64, NAME_bf16 and so on, with these types of
@@ -89,8 +93,7 @@ static int reduce_call(wg_call *call, const wg__reduction *kernels) {
 /* A tensor of the output's shape with the reduced axes put back as 1. */
 static wg_tensor *with_axes(wg_tensor *reduced, const wg_call *call) {
     wg_spec spec;
-    wg__reduced_spec(&call->input_specs[0], ((const reduction_options *)call->options)->mask, true,
-                     &spec);
+    wg__reduced_spec(&call->input_specs[0], mask_of(call), true, &spec);
     return wg_reshape(reduced, spec.ndim, spec.shape);
 }
 
@@ -392,8 +395,7 @@ static void run_others(int64_t begin, int64_t end, void *context) {
 static wg_tensor *products_of_others(const wg_call *call, bool alone) {
     wg_tensor *x = call->inputs[0];
     int64_t order[WG_MAX_DIMS], shape[WG_MAX_DIMS], n = 1, last = -1;
-    const int kept =
-        reduced_last(x->spec.ndim, ((const reduction_options *)call->options)->mask, order);
+    const int kept = reduced_last(x->spec.ndim, mask_of(call), order);
     for (int i = 0; i < x->spec.ndim; i++) {
         shape[i < kept ? i : kept] = x->spec.shape[order[i]];
         n *= i < kept ? 1 : x->spec.shape[order[i]];
@@ -640,7 +642,7 @@ static int logsumexp_forward(wg_call *call) {
     wg_tensor *y = call->outputs[0];
     const int ndim = call->inputs[0]->spec.ndim;
     int64_t order[WG_MAX_DIMS];
-    reduced_last(ndim, ((const reduction_options *)call->options)->mask, order);
+    reduced_last(ndim, mask_of(call), order);
     const wg_tensor *x = wg_contiguous(wg_permute(call->inputs[0], ndim, order));
     const int64_t count = wg__spec_count(&y->spec);
     if (!x || count == 0)
@@ -691,7 +693,7 @@ wg_tensor *wg_logsumexp(wg_tensor *x, int axis_count, const int64_t *axes, bool 
  * dx = g shared evenly among the elements equal to y. Kinks where there are ties. ---- */
 
 static int minmax_infer(wg_call *call) {
-    if (reduced_count(&call->input_specs[0], ((const reduction_options *)call->options)->mask) == 0)
+    if (reduced_count(&call->input_specs[0], mask_of(call)) == 0)
         return wg__op_fail(call, WG_ERROR_SHAPE, "there are no elements to choose from");
     return infer_reduced(call, call->input_specs[0].dtype);
 }
@@ -863,7 +865,7 @@ static const void *element_of(const search *search, int64_t out, int64_t at) {
 
 static int search_call(wg_call *call, const searcher *searchers) {
     const wg_tensor *x = call->inputs[0];
-    const int64_t mask = ((const reduction_options *)call->options)->mask;
+    const int64_t mask = mask_of(call);
     int axis = 0;
     while ((mask >> axis & 1) == 0)
         axis++;
