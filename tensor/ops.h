@@ -606,7 +606,7 @@ WG_API wg_tensor *wg_logcumsumexp(wg_tensor *x, int axis);
 WG_API int wg_cummax(wg_tensor *x, int axis, wg_tensor **values, wg_tensor **indices);
 WG_API int wg_cummin(wg_tensor *x, int axis, wg_tensor **values, wg_tensor **indices);
 
-/* ---- Softmax and normalization (ops/reduce/norm.c) ---- */
+/* ---- Softmax and normalization (ops/reduce/softmax.c, norm.c) ---- */
 
 /* e^x / sum e^x along one axis, computed from x - max. A row that is all -inf gives zeros.
  * [scope; INDEX, DTYPE] */
