@@ -101,9 +101,7 @@ static inline int64_t wg__strings_length(const wg__strings *strings, int64_t num
 /* Frees the table's memory and makes it empty. */
 void wg__strings_clear(wg__strings *strings);
 
-/* ---- Messages of the library and of the command that refuse a misspelt name end with a
- * suggestion:
- * "; did you mean 'bert'?". ---- */
+/* ---- Suggestions, with which messages about a misspelt name end ---- */
 
 /* Writes "; did you mean 'NAME'?" to `text`, or "" if no name is near, and returns `text`. `name`
  * gives the candidates by index, and NULL after the last one; `context` is handed to it. A name is

@@ -97,9 +97,9 @@ void wg__error_place_now(char *text, size_t size) {
         innermost->write(innermost->of, text, size);
 }
 
-static int fail(wg_error_code code, const char *where, const char *format, va_list arguments) {
+static void fail(wg_error_code code, const char *where, const char *format, va_list arguments) {
     if (is_pending)
-        return -1;
+        return;
     wg_error *error = begin_error();
     if (error) {
         error->code = code;
@@ -111,7 +111,7 @@ static int fail(wg_error_code code, const char *where, const char *format, va_li
         const size_t used = (size_t)wg__smaller(wg__larger(written, 0), sizeof error->message - 1);
         vsnprintf(error->message + used, sizeof error->message - used, format, arguments);
     }
-    return tell_handler();
+    tell_handler();
 }
 
 int wg_fail(wg_error_code code, const char *where, const char *format, ...) {

@@ -63,15 +63,15 @@ typedef void (*wg_error_handler)(const wg_error *error, void *context);
 WG_API void wg_error_set_handler(wg_error_handler handler, void *context);
 
 /* ---- Where an error happens ----
- * An error of this thread that is recorded between wg__error_enter and wg__error_leave begins with
- * what the innermost place writes. Modules are such places (wg_module_enter):
+ * The places of a thread form a stack, and a message begins with the text of the innermost place.
+ * A module is a place between wg_module_enter and wg_module_leave (nn/module.h):
  *
  *     "layers.3.mlp.up: linear: (3, 8) x (8, 9): ..." */
 typedef struct wg_error_place {
     /* Writes at most `size` bytes, the last of them 0: nothing, or the name of `of`. */
     void (*write)(const void *of, char *text, size_t size);
     const void *of;
-    const struct wg_error_place *outer; /* set by wg__error_enter */
+    const struct wg_error_place *outer; /* the place that was innermost before */
 } wg_error_place;
 
 /* ---- For authors of ops, layers and readers ---- */

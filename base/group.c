@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include "base/internal.h"
 
 #define WHERE "group"
 
@@ -154,7 +153,7 @@ int wg__group_gather(wg_group *group, const int64_t *counts, void *data) {
     return status;
 }
 
-/* Without memory a rank must end the run: the other ranks wait in an exchange. */
+/* A rank that finds no memory ends the run, because all other ranks wait for it in an exchange. */
 static void *alloc_or_abort(wg_group *group, int64_t size) {
     void *data = wg__alloc((size_t)size + 1);
     if (!data)
@@ -223,8 +222,8 @@ int wg__group_collect_texts(wg_group *group, int64_t count, const int *owners, c
 
 /* ---- Agreement ---- */
 
-/* The lowest rank whose `mine` is true; -1: none, -2: an error. *all: whether every rank's is true.
- */
+/* The lowest rank whose `mine` is true; -1: none, -2: an error. *all: whether `mine` is true on
+ * every rank. */
 static int lowest_rank(wg_group *group, bool mine, bool *all) {
     double found[] = {mine ? group->size - group->rank : 0, !mine};
     if (wg__group_max(group, WG_GROUP_F64, 2, found) < 0)

@@ -40,7 +40,7 @@ WG_API void wg_group_leave(wg_group *group);
  * group has one rank. */
 WG_API void wg_group_abort(wg_group *group, const char *message);
 
-/* The number of this process, from 0, and of all; where it runs: "rank 1 on node-7". */
+/* The number of this process, from 0, and how many processes there are. */
 WG_API int wg_group_rank(const wg_group *group);
 WG_API int wg_group_size(const wg_group *group);
 

@@ -48,8 +48,9 @@ int wg__group_test(wg_group *group, wg__exchange **exchange, bool *done);
 
 /* ---- To one rank ---- */
 
-/* Rank 0 receives part r of `data`, counts[r] bytes, from rank r; the other ranks send their whole
- * `data`. Collective. */
+/* Collects the parts of all ranks on rank 0. On rank 0 `data` has room for all parts in the order
+ * of ranks, counts[r] bytes for rank r, and holds the first part already. On another rank `data` is
+ * the part of this rank. Collective. */
 int wg__group_gather(wg_group *group, const int64_t *counts, void *data);
 
 /* ---- group_mpi.c. Counts are ints, as in MPI. In a build without MPI nothing calls these

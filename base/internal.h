@@ -243,8 +243,8 @@ const char *wg__commit(void);
 
 /* ---- Of base/error.h ---- */
 
-/* The caller keeps the place at its address until it is left; places are left in reverse
- * order. */
+/* Makes a place the innermost one, and takes it away. In between the caller keeps the place at its
+ * address. Places are left in reverse order. */
 void wg__error_enter(wg_error_place *place);
 void wg__error_leave(const wg_error_place *place);
 

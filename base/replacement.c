@@ -62,10 +62,10 @@ static int find_place(wg__replacement *r, const char *path, mode_t *mode, const 
     return 0;
 }
 
-/* Opens and locks the temporary file, which a killed process may have left. The process that held
- * the lock before may have renamed the file; then another one is opened. A
- * killed process holds its lock until the disk has what it was writing, although whoever waited for
- * the process may have gone on (mpirun does): so the lock is waited for a moment. */
+/* Opens and locks the temporary file, which a killed process may have left. If the former holder of
+ * the lock has renamed the file meanwhile, opens a new one. The lock is tried for two seconds: a
+ * killed process holds its lock until its last write has reached the disk, and mpirun may return
+ * earlier. */
 static int open_temporary(wg__replacement *r, const char *where) {
     enum { TRIES = 100, NANOSECONDS = 20000000 };
     const struct timespec pause = {.tv_nsec = NANOSECONDS};

@@ -20,8 +20,8 @@ typedef struct wg__replacement {
 } wg__replacement;
 
 /* Begins to write a new file, or a file of the same mode in place of an existing one. After an
- * error there is nothing to end. -1 with NOT_FOUND, MEMORY, IO (also if
- * another process writes it, and does not end within two seconds). */
+ * error there is nothing to end. -1 with NOT_FOUND, MEMORY, IO (also if another process writes the
+ * file, and does not end within two seconds). */
 int wg__replacement_begin(wg__replacement *r, const char *path, const char *where);
 
 /* Puts the file into its place, on disk when this returns 0. -1 with IO, MEMORY. */

@@ -105,8 +105,6 @@ typedef struct wg_attention_inputs {
 WG_API wg_tensor *wg_multi_head_attention_forward(wg_multi_head_attention *attention, wg_tensor *x,
                                                   const wg_attention_inputs *inputs);
 
-typedef void (*wg_attention_watcher)(const char *path, const wg_tensor *weights, void *context);
-
 /* The mask that hides padding: keep (B, Tk) bool, true at tokens   ->   (B, 1, 1, Tk), a view.
  * NULL gives NULL, which is no mask. [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_padding_mask(wg_tensor *keep);

@@ -144,6 +144,8 @@ int wg__kv_cache_reorder(wg_kv_cache *cache, wg_tensor *index);
 
 /* ---- Of nn/attention.h ---- */
 
+typedef void (*wg_attention_watcher)(const char *path, const wg_tensor *weights, void *context);
+
 /* From now on this thread calls `watch` for every attention layer that runs, with the layer's path
  * in its model ("bert.encoder.layer.0.attention.self") and its weights (B, H, Tq, Tk), borrowed for
  * the call. NULL: no more. For looking at a model: layers run in the plain way meanwhile. */
@@ -163,7 +165,14 @@ wg_tensor *wg__prefix_mask(wg_tensor *prefix, int64_t seen, int64_t queries);
 wg_tensor *wg__embedding_loss(wg_embedding *embedding, wg_tensor *x, wg_tensor *target,
                               int64_t ignore_index, const wg_cross_entropy_options *options);
 
-/* The row of each token with the one before it.
+/* Hashed bigrams: a table has a vector for each pair of a token and the token before it, and a
+ * model adds these vectors to its token vectors (Huang et al. 2025, "Over-Tokenized Transformer",
+ * arXiv:2501.16975). Pairs with the same hash share a row of the table:
+ *
+ *     row of (previous, id) = splitmix64(2^32 previous + id) mod rows
+ *
+ * by the generator of Steele et al. 2014, whose state is the pair. Without a token before it,
+ * `previous` is 2^32 - 1. Gives the row of each token:
  *
  *     ids: (B, T) i64 or i32   ->   (B, T) i64, below `rows`
  *
@@ -221,8 +230,8 @@ wg_tensor *wg__selective_scan(wg_tensor *u, wg_tensor *delta, wg_tensor *a, wg_t
 
 /* ---- Of nn/stack.h ---- */
 
-/* The rows of the residual stream that a layer adds what its attention gives to: x (B, T, C) -> x,
- * or (N, C) at inputs->self.output_positions. [scope; SHAPE, INDEX] */
+/* The rows of the residual stream x (B, T, C) to which a layer adds the output of its attention:
+ * all of x, or (N, C) at inputs->self.output_positions. [scope; SHAPE, INDEX] */
 wg_tensor *wg__stack_output_rows(wg_tensor *x, const wg_stack_inputs *inputs);
 
 #endif

@@ -72,15 +72,6 @@ WG_API wg_tensor *wg_embedding_forward(wg_embedding *embedding, wg_tensor *index
  * V). [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_embedding_logits(wg_embedding *embedding, wg_tensor *x);
 
-/* ---- Hashed bigrams: the rows of a table of vectors for pairs of tokens, which a model adds to
- * those of its tokens (Huang et al. 2025, "Over-Tokenized Transformer", arXiv:2501.16975). Pairs
- * are too many for a row of their own; those with the same hash share one:
- *
- *     row of (previous, id) = splitmix64(2^32 previous + id) mod rows
- *
- * by the generator of Steele et al. 2014, whose state is the pair. Without a token before it,
- * `previous` is 2^32 - 1. ---- */
-
 WG_END_DECLS
 
 #endif

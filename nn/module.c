@@ -11,7 +11,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include "base/internal.h"
 
 int wg__check_size(const char *where, const char *what, int64_t size) {
     if (size >= 1)

@@ -7,7 +7,6 @@
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
-#include "base/internal.h"
 
 /* Bytes that are not asked for before they are taken. */
 #define SMALL_TABLE 0x1p26

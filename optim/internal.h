@@ -306,7 +306,16 @@ WG__COMMAND const char *wg__optimizer_name(int index);
 /* The name of a kind as wg_schedule_find takes it; "?" outside the enum. */
 WG__COMMAND const char *wg__schedule_name(wg_schedule_kind kind);
 
-/* ---- Averages of weights (average.c) ---- */
+/* ---- Averages of weights over the steps of a run, or over checkpoints (average.c).
+ *
+ *     wg_average *average = wg__average_new(0.999);
+ *     wg__average_add(average, w);
+ *     ... wg_optimizer_step(...); wg__average_update(average); ...
+ *     wg__average_swap(average);     w holds the average, and the average the former w
+ *     ... evaluate ...
+ *     wg__average_swap(average);     and back, bit for bit ---- */
+
+typedef struct wg_average wg_average;
 
 /* An average without tensors. decay d in (0, 1): exponential, a = d a + (1 - d) w; 0: the mean of
  * all updates. Either way the first update is a = w   (as PyTorch's AveragedModel). NULL with

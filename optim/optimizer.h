@@ -277,17 +277,6 @@ WG_API double wg_schedule_rate(const wg_schedule *schedule, int64_t step);
  * error is recorded); one's own has no name to be found by. */
 WG_API int wg_schedule_find(const char *name);
 
-/* ---- Averages of weights over the steps of a run, or over checkpoints.
- *
- *     wg_average *average = wg__average_new(0.999);
- *     wg__average_add(average, w);
- *     ... wg_optimizer_step(...); wg__average_update(average); ...
- *     wg__average_swap(average);     w holds the average, and the average the former w
- *     ... evaluate ...
- *     wg__average_swap(average);     and back, bit for bit ---- */
-
-typedef struct wg_average wg_average;
-
 WG_END_DECLS
 
 #endif

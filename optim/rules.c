@@ -1,5 +1,4 @@
-/* The rules of SGD, Adam, AdamW, Lion and Muon and of callers, and all optimizers by their names.
- */
+/* The rules of SGD, Adam, AdamW, Lion, Muon and of the caller, and all optimizers by name. */
 #include "optim/internal.h"
 
 #include <math.h>

@@ -36,6 +36,7 @@ static int find_gradient(wg__optimizer_entry *entry, const char *where) {
     return 0;
 }
 
+/* Returns how many gradients there are, or -1. */
 static int64_t find_gradients(wg_optimizer *optimizer, const char *where) {
     int64_t found = 0;
     for (int64_t i = 0; i < optimizer->count; i++) {

@@ -13,7 +13,7 @@
 extern "C++" {
 template <typename T, int N> struct wg_list { T items[N]; };
 
-/* The items as a list of type T: what WG_LIST makes in C++. */
+/* Converts the items to T and puts them into an array, which WG_LIST passes on in C++. */
 template <typename T, typename... Items>
 constexpr wg_list<T, sizeof...(Items)> wg_list_of(Items... items) {
     return {{static_cast<T>(items)...}};

@@ -267,7 +267,7 @@ wg_tensor *wg__as_channels(wg_tensor *vector, const wg_tensor *x);
 
 /* ---- Of tensor/kernels.h ---- */
 
-/* Those that the library has chosen for this processor. Cannot fail. */
+/* The kernels that the library has chosen for this processor. Cannot fail. */
 WG__COMMAND wg_kernels wg__kernels_in_use(void);
 
 /* ---- Of tensor/op.h ---- */
@@ -277,6 +277,7 @@ WG__COMMAND bool wg__op_is_composite(const wg_op *op);
 
 /* ---- Of tensor/ops.h ---- */
 
+/* The dtype that wg_set_matmul_dtype has set for this thread. */
 wg_dtype wg__matmul_dtype(void);
 
 /* wg_quantized_linear with `count` weights, 1 to WG_MAX_QUANTIZED_WEIGHTS, whose outputs stand side

@@ -80,8 +80,6 @@ static int64_t add_axes(equation *e, const wg_tensor *x, int sign) {
     return distance;
 }
 
-/* A byte of x lies `up` bytes above the lowest byte of x, and a byte of y lies `down` bytes below
- * the highest byte of y. Both are the same byte if up + down = highest of y - lowest of x. */
 wg__overlap wg__overlap_of(const wg_tensor *x, const wg_tensor *y) {
     if (x->storage != y->storage && !x->storage->release && !y->storage->release)
         return WG__OVERLAP_NONE;
@@ -95,6 +93,9 @@ wg__overlap wg__overlap_of(const wg_tensor *x, const wg_tensor *y) {
         return WG__OVERLAP_SAME;
     const int64_t x_size = (int64_t)wg_dtype_size(x->spec.dtype),
                   y_size = (int64_t)wg_dtype_size(y->spec.dtype);
+    /* A byte of x lies `up` bytes above the lowest byte of x, and a byte of y lies `down` bytes
+     * below the highest byte of y. Both are the same byte if up + down = highest of y - lowest of
+     * x. */
     equation e = {0};
     int steps = MOST_STEPS;
     const int64_t lowest = first_byte(x) + add_axes(&e, x, -1),

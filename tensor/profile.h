@@ -1,12 +1,11 @@
 /* A profile of where time goes: spans of ops, forward and backward, and of regions (data,
- * optimizer, save), as a table and, on request, one by one.
+ * optimizer, save), as a table and, on request, one by one. The option `--profile` of the
+ * command prints the table; a program writes the spans to a file:
  *
- *     wg_profile_begin(false);
+ *     wg_profile_begin(true);
  *     ... train ...
  *     wg_profile_end();
- *     for (int i = 0; i < wg__profile_rows(); i++)
- *         ... wg__profile_row_at(i) ...
- *     wg__profile_free();
+ *     wg_trace_write("trace.json");      (io/trace.h)
  *
  * While no profile is taken, an op pays one branch. */
 #ifndef WG_TENSOR_PROFILE_H
@@ -51,8 +50,7 @@ typedef struct wg_profile_event {
 /* Starts a new profile. With `events` it also keeps the first million spans. -1 with [MEMORY] */
 WG_API int wg_profile_begin(bool events);
 
-/* Ends the profile. Its rows and events stay until wg__profile_free or the next wg_profile_begin.
- */
+/* Ends the profile. Its rows and events stay until the next wg_profile_begin. */
 WG_API void wg_profile_end(void);
 
 /* Event `index`, in the order in which they ended; borrowed. NULL outside. */

@@ -147,8 +147,10 @@ static wg_tensor *handle_new(wg_storage *storage, const wg_spec *spec, int64_t o
     return x;
 }
 
-/* ---- Checked lifetimes ---- A handle that is gone stays readable for a while: it has one of two
- * storages without memory, and functions that read elements refuse these. */
+/* ---- Checked lifetimes ----
+ *
+ * A handle that is gone stays readable for a while: it has one of two storages without memory, and
+ * functions that read elements refuse these. */
 
 bool wg__checks_lifetimes;
 

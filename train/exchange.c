@@ -20,10 +20,8 @@
  * or has no batch, so that none waits in vain. */
 #include "train/internal.h"
 
-#include "optim/internal.h"
 #include "tensor/internal.h"
 #include "tensor/span.h"
-#include "base/internal.h"
 
 enum { UNDER_WAY = WG__BUCKETS_UNDER_WAY };
 

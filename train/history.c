@@ -1,4 +1,4 @@
-/* Named weighted means, and the table of a run's: see metrics.h and history.h. */
+/* Named weighted means, and the table of a run's metrics: see metrics.h and history.h. */
 #include "train/history.h"
 
 #include <math.h>

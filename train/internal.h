@@ -3,9 +3,8 @@
 #define WG_TRAIN_INTERNAL_H
 
 #include "base/group_internal.h"
-#include "base/internal.h"
 #include "io/internal.h"
-#include "optim/optimizer.h"
+#include "optim/internal.h"
 #include "train/metrics.h"
 #include "train/trainer.h"
 

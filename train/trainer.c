@@ -10,8 +10,6 @@
 #include "tensor/internal.h"
 #include "tensor/ops.h"
 #include "tensor/span.h"
-#include "optim/internal.h"
-#include "base/internal.h"
 #include "data/internal.h"
 
 #define DEFAULT_CLIP 1.0

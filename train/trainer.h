@@ -104,8 +104,8 @@ typedef struct wg_task {
      * the task has no `weigh`, and there is one rank. */
     wg_batches *batches;
 
-    /* Compares, by wg__group_agree, what the ranks must have alike beside the module: the data, the
-     * vocabulary, the configuration. NULL: nothing. */
+    /* Collective: checks that all ranks have the same data, vocabulary and configuration; -1 with
+     * STATE if they differ. The trainer compares modules and options itself. NULL: no check. */
     int (*agree)(void *context, wg_group *group);
 } wg_task;
 

@@ -7,9 +7,6 @@
 #include "base/system.h"
 #include "tensor/internal.h"
 #include "tensor/kernels.h"
-#include "optim/internal.h"
-#include "base/internal.h"
-#include "io/internal.h"
 
 /* The weights that are trained, where /model is their average. */
 #define TRAINED "/train/weights"

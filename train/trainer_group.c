@@ -5,11 +5,9 @@
 #include <stdio.h>
 
 #include "base/array.h"
-#include "optim/internal.h"
 #include "tensor/internal.h"
 #include "tensor/kernels.h"
 #include "tensor/simd/simd.h"
-#include "base/internal.h"
 #include "data/internal.h"
 
 #define WHERE "train"
