@@ -345,8 +345,8 @@ static int run_one(pass_job *pass, const wg_tensor *of, int64_t element, int var
     return status;
 }
 
-/* The Jacobians of output `k` by all inputs, by rows, or those of all outputs by input `k`, by
- * columns; `each` slices in a pass. */
+/* By rows, the Jacobians of output `k` by all inputs; by columns, the Jacobians of all outputs by
+ * input `k`. `each` slices in a pass. */
 static int make_slices(const jacobian_job *job, wg_tensor *const *inputs, bool rows, int k,
                        int64_t each) {
     const int n = job->input_count, others = rows ? n : job->output_count;

@@ -239,9 +239,9 @@ void wg__node_unfill(wg_node *node) {
     node->lacks |= drop_all(node);
 }
 
-/* In the second run of a region: gives the node that this call had in the first, with what it
- * lacked filled in; NULL when the node is gone, and outside of a second run. -1 with GRADIENT if
- * the runs differ. */
+/* In the second run of a region: gives the node of the same call in the first run, after saving the
+ * tensors that the node lacks; NULL when the node is gone, and outside of a second run. -1 with
+ * GRADIENT if the runs differ. */
 static int find_replayed(const wg_call *call, wg_node **node) {
     *node = NULL;
     if (!wg__active_region.again)

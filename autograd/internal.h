@@ -192,11 +192,11 @@ wg_tensor *wg__stand_in(wg_tensor *x);
  *
  *     x --> tangent of level 7 --> tangent of level 5          level 7 runs inside of level 5
  *
- * A level is one run of wg_jvp; numbers grow, so that an inner run has the higher one. An op takes
- * off the highest level among its inputs, runs on the rest (which takes care of lower levels and of
- * recording), and gives its outputs the tangent of that level by op->jvp, on inputs that carry
- * lower levels only. So the levels never mix (Siskind & Pearlmutter 2005), and jvps, which are
- * public ops, are differentiated by the lower levels and recorded like all else.
+ * A level is one run of wg_jvp; numbers grow, so that an inner run has the higher one. An op
+ * removes the highest level among its inputs, and runs on inputs that carry lower levels only (this
+ * run takes care of lower levels and of recording). op->jvp, on the same inputs, gives the outputs'
+ * tangent of the highest level. So the levels never mix (Siskind & Pearlmutter 2005), and jvps,
+ * which are public ops, are differentiated by the lower levels and recorded like all else.
  *
  * Handles share a list by counting its first entry. A level knows its entries and empties them when
  * it ends: a node that saved a dual tensor and outlives the level then holds a plain one. ---- */

@@ -35,7 +35,7 @@
 
 WG_BEGIN_DECLS
 
-/* The version of the loaded library, which may differ from that of these headers. Never NULL. */
+/* The version of the loaded library; these headers may be of another version. Never NULL. */
 WG_API const char *wg_version(void);
 
 /* Sets how many threads the library's loops and GEMM use; the default is OMP_NUM_THREADS or the

@@ -71,8 +71,8 @@ bool wg__gradcheck_begin(const wg_gradcheck_options *options, wg_gradcheck_repor
  *
  *     (inputs, cotangents of the outputs)  ->  the gradients of the wanted inputs
  *
- * whose backward differentiates the recorded backward of the first. All cotangents are views here,
- * whose elements do not lie one after the other. */
+ * whose backward differentiates the recorded backward of the first. All cotangents are views here
+ * that are not contiguous. */
 
 /* Finds its inputs in `context`, the check of first order: they are moved in place. */
 static int gradient_function(int input_count, wg_tensor *const *inputs, int output_count,

@@ -329,7 +329,7 @@ int wg__gradcheck_prepare(wg__gradcheck *c) {
     int status = first_run(c);
     wg_scope_end(&scope, NULL);
     /* Outputs that backward does not reach get cotangents, too: their gradient is claimed to be 0.
-     * In order 2 cotangents are views whose elements do not lie one after the other. */
+     * In order 2 all cotangents are views that are not contiguous. */
     wg_generator generator = {.seed = c->options.seed, .offset = (uint64_t)c->order << 32};
     for (int k = 0; k < c->weighted.count && status == 0; k++) {
         const wg_spec *spec = &c->output_specs[c->weighted.index[k]];

@@ -279,8 +279,8 @@ static int fill_queries(query_rows *some, const int64_t *positions, int64_t coun
     return 0;
 }
 
-/* Chooses the queries of `inputs`: all, unless the output positions are fewer than half of them and
- * nothing else is wanted of the other positions. */
+/* Chooses the queries of `inputs`: all positions, unless fewer than half of the positions are
+ * output positions and no input asks for results at the other positions. */
 static int choose_query_rows(const wg_tensor *x, const wg_attention_inputs *inputs,
                              query_rows *some) {
     wg_tensor *wanted = inputs->output_positions;

@@ -86,8 +86,9 @@ typedef struct wg_attention_inputs {
     bool causal;          /* no position sees those behind it, even if the layer is not causal */
     int64_t window;       /* positions see those at most this far away; 0: at any distance */
 
-    /* Of generation. Self-attention adds the keys and values of x to those that it holds, and sees
-     * all; cross-attention fills it from `memory` once, and looks at that alone afterwards. */
+    /* For generation. Self-attention appends the keys and values of x to the cache, and sees all of
+     * the cache; cross-attention fills it from `memory` once, and sees the cache alone afterwards.
+     */
     wg_kv_cache *cache;
 
     /* Receives the attention weights (B, H, Tq, Tk), before dropout; then they are computed in the

@@ -57,9 +57,9 @@ typedef struct wg__quantized_head {
 /* The wg_quantization of a layer's weight; -1: none. */
 int wg__linear_quantization(const wg_linear *linear);
 
-/* Layers of the same x, whose weights are read in one go: y[i] is what
- * wg_linear_forward(linears[i], x) gives, NULL after an error. False with nothing done unless
- * their weights alone stand in, of one quantization. [scope; SHAPE, DTYPE] */
+/* Layers of the same x, whose weights are read in one go: y[i] is the result of
+ * wg_linear_forward(linears[i], x), NULL after an error. False with nothing done unless all weights
+ * are quantized alike and no layer has an adapter. [scope; SHAPE, DTYPE] */
 bool wg__quantized_linears_forward(int count, wg_linear *const *linears, wg_tensor *x,
                                    wg_tensor **y);
 

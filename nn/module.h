@@ -122,8 +122,8 @@ WG_API bool wg_module_is_training(wg_module *module);
 WG_API wg_tensor *wg_dropout(wg_module *module, wg_tensor *x, double p);
 
 /* Whether the layers of the whole tree, where they run as a stack (stack.h), are recomputed in
- * backward (autograd/functional.h): the same gradients, bit for bit, from less memory
- * and one forward more. It begins as false. */
+ * backward (autograd/functional.h): the same gradients, bit for bit, from less memory and one
+ * forward more. It begins as false. */
 WG_API void wg_module_checkpoint_activations(wg_module *module, bool on);
 
 /* Adds a parameter of that shape, f32, uninitialised (see wg_initialize), requiring a gradient.
@@ -149,8 +149,8 @@ typedef struct wg_state_entry {
     wg_slot *slot;
 } wg_state_entry;
 
-/* All slots below a module, tied ones included: a module's own, then those of its children, each in
- * the order of creation. */
+/* All slots below a module, tied ones included: the module's own slots, then the slots of its
+ * children, each in the order of creation. */
 typedef struct wg_state_dict {
     int64_t count;
     wg_state_entry *entries;

@@ -4,9 +4,9 @@
  *                                 &(wg_recurrent_options){.layers = 2, .batch_first = true});
  *     wg_tensor *y = wg_lstm_forward(lstm, x, NULL, NULL);                        (B, T, H)
  *
- * A state is what a layer knows of the places before: given to forward it is where the layer
- * begins, and forward puts in its place the state after the last one. So a text can be read in
- * parts, as generation does, place by place. */
+ * A state holds what a layer remembers of earlier places. A layer begins with the state that
+ * forward is given, and forward replaces it by the state after the last place. So a text can be
+ * read in parts, as generation does, place by place. */
 #ifndef WG_NN_RECURRENT_H
 #define WG_NN_RECURRENT_H
 

@@ -281,7 +281,7 @@ static int step(wg_optimizer *optimizer, double learning_rate) {
     return 0;
 }
 
-/* The root mean squares of update and weights are those of the whole parameter. */
+/* The root mean squares of update and weights are taken over the whole parameter. */
 static const wg__optimizer_rule adafactor = {.prepare = prepare, .step = step, .steps_whole = true};
 
 wg_optimizer *wg_adafactor_new(const wg_adafactor_options *options) {

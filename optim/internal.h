@@ -12,7 +12,7 @@
  * Pointers to elements are to f32 or f64, by the table that a loop is taken from. In all rates the
  * gradient is g' = gradient_scale g: clipping costs no pass of its own. ---- */
 
-/* The numbers of one step of Adam or AdamW, in which lr and the bias corrections are folded. */
+/* The numbers of a step of Adam or AdamW, with lr and the bias corrections folded in. */
 typedef struct wg__adam_rates {
     double gradient_scale;
     double coupled_decay; /* g' += coupled_decay w: Adam's */

@@ -66,8 +66,8 @@ typedef struct wg_adafactor_options {
  *     u = g / sqrt(V);   alpha = lr max(eps2, RMS(w))
  *     w = w - alpha (u / max(1, RMS(u) / d) + decay w)
  * The paper's lr is min(1e-2, 1 / sqrt(t)); WG_SCHEDULE_INVERSE_SQRT with the peak 1e-2 and a
- * warm-up of 10^4 is that. State: "exp_avg_sq_row" and "exp_avg_sq_col" over the last two axes of
- * parameters with two or more, "exp_avg_sq" of the others. */
+ * warm-up of 10^4 gives the same. State: "exp_avg_sq_row" and "exp_avg_sq_col" over the last two
+ * axes of parameters with two axes or more, "exp_avg_sq" for vectors and numbers. */
 WG_API wg_optimizer *wg_adafactor_new(const wg_adafactor_options *options);
 
 typedef struct wg_lion_options {
@@ -127,8 +127,8 @@ typedef struct wg_parameter_step {
     int64_t step;             /* its number, from 1 */
 } wg_parameter_step;
 
-/* An update rule. It knows one parameter at a time, and runs with recording off, in a scope of its
- * own. What it needs from step to step stands in its states, so that runs can be resumed. */
+/* An update rule. It sees a single parameter at a time, and runs with recording off, in a new
+ * scope. It keeps all that it needs for later steps in its states, so that runs can be resumed. */
 typedef struct wg_update_rule {
     const char *states[WG_RULE_STATES]; /* names of tensors of the parameter's shape, zeros at
                                          * first, which checkpoints keep; up to NULL. Borrowed */
@@ -136,9 +136,9 @@ typedef struct wg_update_rule {
     double weight_decay; /* of parameters whose group has none of its own */
 } wg_update_rule;
 
-/* An optimizer by a rule of one's own, which the trainer, clipping, groups, steps in backward,
- * checkpoints and ZeRO treat as any other. After an error of the rule some parameters are stepped
- * and others are not. The rule is copied, `context` is borrowed.
+/* An optimizer by a rule of the caller's. It works with the trainer, clipping, groups, steps in
+ * backward, checkpoints and ZeRO, as the built-in optimizers do. After an error of the rule some
+ * parameters are stepped and others are not. The rule is copied, `context` is borrowed.
  *
  *     static int sign_descent(void *context, const wg_parameter_step *s) {
  *         return wg_add_(s->parameter, wg_sign(s->gradient), -s->learning_rate);
@@ -240,8 +240,8 @@ WG_API int64_t wg_optimizer_steps(const wg_optimizer *optimizer);
  *    /    \     /     `-    /           /      `---          `---   /        \ ---- */
 
 /* With t = step + 1, W = warmup_steps and T = total_steps. All but the last rise to their peak by
- * peak t / W while t <= W; then, p being (t - W) / (T - W) and at most 1 (0 where T is 1, so that a
- * run of one step takes it at the peak): */
+ * peak t / W while t <= W. Afterwards, with p = min((t - W) / (T - W), 1), or p = 0 where T is 1,
+ * so that a run of one step takes it at the peak: */
 typedef enum wg_schedule_kind {
     WG_SCHEDULE_LINEAR,   /* peak (1 - (1 - final) p): down to `final` at the last step (BERT's) */
     WG_SCHEDULE_CONSTANT, /* peak */

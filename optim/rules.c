@@ -345,8 +345,8 @@ static void orthogonalise(matrix_step *step) {
     }
 }
 
-/* It is scaled by Jordan's sqrt(max(1, rows / columns)); or by 0.2 sqrt(max(rows, columns)), by
- * which the update has about the root mean square of AdamW's (Liu et al. 2025). */
+/* The update is scaled by Jordan's sqrt(max(1, rows / columns)), or by 0.2 sqrt(max(rows,
+ * columns)), which gives it about the root mean square of an AdamW update (Liu et al. 2025). */
 static void step_matrix(const wg_optimizer *optimizer, const wg__optimizer_entry *entry,
                         double learning_rate) {
     const wg_muon_options *options = &optimizer->options.muon;

@@ -8,10 +8,10 @@
  *     rank 2        |                 ########|       #| ###    |      |
  *
  * Each parameter is cut at chunks of WG__GRAIN elements, into at most one range for each rank, so
- * that loops over chunks, and the sums kept for them, are those of one process. Ranges are chosen
- * such that all ranks have the same number of elements, within a chunk. Parameters that a rule
- * updates as a whole, such as Muon's matrices, go to one rank each, the largest first; there the
- * shares differ by a matrix at most. */
+ * that loops over chunks, and the sums kept for them, are the same as in one process. All ranks
+ * have the same number of elements, within a chunk. A parameter that a rule updates as a whole, a
+ * matrix of Muon's, belongs to one rank; the largest parameters are given out first, and shares of
+ * ranks differ by a matrix at most. */
 #include "optim/internal.h"
 
 #include <string.h>

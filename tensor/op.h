@@ -30,8 +30,8 @@ WG_BEGIN_DECLS
 
 typedef struct wg_op wg_op;
 
-/* One run of an op. In forward every input is there; in backward only those that the op declares in
- * `saves_inputs`, the rest are NULL and known by their specs. */
+/* One run of an op. In forward every input is there. In backward an input that `saves_inputs` does
+ * not declare is NULL and known by its spec. */
 typedef struct wg_call {
     const wg_op *op;     /* perhaps a copy of the record, under another address or name */
     const void *options; /* op->options_size bytes; backward sees a copy */
@@ -66,8 +66,8 @@ typedef enum wg_undefined {
 
 /* What the gradient checker must know about the few ops that differ from most. */
 typedef struct wg_op_exceptions {
-    /* For a differentiable op whose gradient is zero everywhere (sign, floor): the written reason,
-     * without which the gradient checker takes that for a mistake. */
+    /* For a differentiable op whose gradient is zero everywhere (sign, floor): why. Without this
+     * reason the gradient checker reports the zeros as a mistake. */
     const char *zero_gradient;
 
     /* Bits of wg_undefined: special values at which the derivative does not exist, though
@@ -122,8 +122,8 @@ struct wg_op {
     int (*infer)(wg_call *call);
 
     /* Computes call->outputs, which are allocated (contiguous, uninitialised) unless is_view or
-     * places_outputs.
-     * Inputs may be views with any strides. -1 after wg_fail. NULL: the op is a composite. */
+     * places_outputs. Inputs may be views with any strides. -1 after wg_fail. NULL: the op is a
+     * composite. */
     int (*forward)(wg_call *call);
 
     /* Vector-Jacobian product: cotangents[j] belongs to output j, NULL stands for zero. Sets
@@ -141,11 +141,11 @@ struct wg_op {
     int (*jvp)(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents);
 
     /* Batching rule, for wg_vmap: runs the op on many samples at once. input_specs, output_specs
-     * and options are those of one sample; inputs[i] has the samples as axis 0, before the axes of
-     * one, where bit i of `batched` is set, and is the same for all samples otherwise. Sets
-     * outputs[j], with the samples as axis 0. Written in public ops, so that it is recorded and
-     * differentiated by what is around wg_vmap. wg_batch_aligned serves ops on operands that
-     * broadcast, also such as work on the last axes. Returns 0, -1 on error, or WG_BATCH_DECOMPOSES
+     * and options are those of one sample; where bit i of `batched` is set, inputs[i] has the
+     * samples as axis 0, before the axes of a sample; otherwise it is the same for all samples.
+     * Sets outputs[j], with the samples as axis 0. Written in public ops, so that transforms around
+     * wg_vmap record and differentiate it. wg_batch_aligned serves ops on operands that broadcast,
+     * also ops that work on the last axes. Returns 0, -1 on error, or WG_BATCH_DECOMPOSES
      * where it has no rule for these inputs. NULL: never. wg_vmap then runs `decompose`, and
      * refuses an op that has none. */
     int (*batch)(wg_call *call, uint32_t batched, int64_t samples);

@@ -513,9 +513,9 @@ WG_API wg_tensor *wg_prod(wg_tensor *x, int axis_count, const int64_t *axes, boo
 /* The p-norm of vectors, (sum |x|^p)^(1/p), for any p: INFINITY gives the largest |x|, -INFINITY
  * the smallest, 0 the number of elements that are not 0. Integers are cast to f32. This is
  * PyTorch's linalg.vector_norm; wg_matrix_norm has the norms of matrices. Kinks are treated as in
- * PyTorch: the derivative of |x| at 0 is 0, as is that of a norm of 0 and that of order 0; tied
- * largest or smallest elements share the gradient evenly. [scope; INDEX, ARGUMENT for NaN, SHAPE
- * for no elements with p < 0 or infinite] */
+ * PyTorch: the derivative is 0 for |x| at 0, for a norm of 0 and for order 0; tied largest or
+ * smallest elements share the gradient evenly. [scope; INDEX, ARGUMENT for NaN, SHAPE for no
+ * elements with p < 0 or infinite] */
 WG_API wg_tensor *wg_norm(wg_tensor *x, double p, int axis_count, const int64_t *axes,
                           bool keepdim);
 
@@ -534,9 +534,9 @@ WG_API wg_tensor *wg_count_nonzero(wg_tensor *x, int axis_count, const int64_t *
 
 /* ---- Quantiles and histograms (ops/reduce/statistics.c) ---- */
 
-/* The element at a rank r between two: of the lower and the higher one PyTorch's "linear"
- * interpolates by the fraction of r, the others take one of them, or their mean; "nearest" the even
- * one of two. */
+/* The value at a rank r between two elements. "linear", PyTorch's default, interpolates by the
+ * fraction of r; "lower" and "higher" take one element, "midpoint" the mean of both, and "nearest"
+ * the nearer element (halfway, the element of even rank). */
 typedef enum wg_quantile_interpolation {
     WG_QUANTILE_LINEAR,
     WG_QUANTILE_LOWER,
@@ -645,8 +645,8 @@ WG_API wg_tensor *wg_normalize_channels(wg_tensor *x, wg_tensor *mean, wg_tensor
 /* Indices are i64 or i32. Negative ones are out of range, except in wg_take_along_axis and wg_take,
  * where they count from the end. */
 
-/* y[..i..] = x[..index[..i..]..] along `axis`. index has the rank of x and, along the other axes,
- * no size above that of x; y has the shape of index. [scope; SHAPE, INDEX, DTYPE] */
+/* y[..i..] = x[..index[..i..]..] along `axis`. index has the rank of x and is at most as large as x
+ * along every other axis; y has the shape of index. [scope; SHAPE, INDEX, DTYPE] */
 WG_API wg_tensor *wg_gather(wg_tensor *x, int axis, wg_tensor *index);
 
 /* The slices of x at index (n) along one axis. [scope; SHAPE, INDEX, DTYPE] */
@@ -899,8 +899,8 @@ WG_API wg_tensor *wg_addmm(wg_tensor *c, wg_tensor *a, wg_tensor *b, double beta
  * are those of torch.linalg. All has derivatives of any order and forward mode, but for what a
  * contract excepts; and a derivative that does not exist is an error of backward, GRADIENT.
  * Matrices of a batch are treated in parallel, each on one thread, so results do not depend on
- * threads. Those that LAPACK computes are treated one after the other where LAPACK is not known to
- * allow calls of several threads at a time (lapack_at_once of wg__kernels_in_use). */
+ * threads. LAPACK is called for one matrix at a time unless it is known to allow calls by several
+ * threads (wg_kernels.lapack_at_once). */
 
 /* X with A X = B, by LU with partial pivoting, or with from_right (PyTorch's left=False) X A = B.
  * a: (..., N, N)   b: (..., N, K)   ->   (..., N, K); or b: (..., N) -> (..., N), if b is of rank 1
@@ -954,9 +954,9 @@ WG_API wg_tensor *wg_eigvalsh(wg_tensor *a); /* the eigenvalues alone */
 /* A = U diag(S) V^T with orthonormal columns of U and V, and S in descending order, >= 0.
  * a: (..., M, N)   K = min(M, N)   ->   U (..., M, K), S (..., K), V^T (..., K, N); with
  * full_matrices U (..., M, M), V^T (..., N, N). Pass NULL for what is not needed. Returns 0 or -1.
- * Singular vectors of singular values that are equal but for rounding have no derivative, nor do
- * those of 0 where M != N, nor those which full_matrices adds: backward through them fails, as does
- * forward mode; backward through S alone does not.
+ * Some singular vectors have no derivative: of singular values that are equal but for rounding, of
+ * a singular value 0 where M != N, and the vectors that full_matrices adds. Backward and forward
+ * mode through them fail; backward through S alone does not.
  * [scope; SHAPE, DTYPE, ARGUMENT for infinite elements and NaN; GRADIENT in backward] */
 WG_API int wg_svd(wg_tensor *a, bool full_matrices, wg_tensor **u, wg_tensor **s, wg_tensor **vt);
 WG_API wg_tensor *wg_svdvals(wg_tensor *a); /* S alone */
@@ -1022,8 +1022,8 @@ WG_API wg_tensor *wg_fft(wg_tensor *x, int axis_count, const int64_t *axes, cons
 WG_API wg_tensor *wg_ifft(wg_tensor *x, int axis_count, const int64_t *axes, const int64_t *sizes,
                           wg_fft_norm norm);
 
-/* The first n/2 + 1 numbers along the last of the axes of the transform of real ones, of which the
- * others are conjugates.
+/* The transform of real numbers: the first n/2 + 1 numbers along the last of the axes. All further
+ * numbers are conjugates of these.
  * x: (..., N, ...)   ->   (..., n/2 + 1, ..., 2) [scope; INDEX, SHAPE, ARGUMENT] */
 WG_API wg_tensor *wg_rfft(wg_tensor *x, int axis_count, const int64_t *axes, const int64_t *sizes,
                           wg_fft_norm norm);

@@ -12,12 +12,12 @@
  *     1       the sums of a share at each   its share      1                  weights to all
  *     2       the same                      its share      one a batch        weights to all
  *
- * Stage 2 sends the gradients of each batch, so no rank ever has all of them. The others add up
- * those of a rank's batches first, and send them once a step. The sums stand in the optimizer
- * (optim/shard.c), which steps from there: buckets of stage 0 are summed in place. Of the other
- * stages few buckets are under way at a time: they are begun in order, and one that finds no slot
- * free waits for the oldest. All ranks exchange all buckets of a round, also a rank that has failed
- * or has no batch, so that none waits in vain. */
+ * Stage 2 sends the gradients of each batch, so no rank ever has all gradients. With stages 0 and 1
+ * a rank adds up the gradients of its batches first, and sends the sums once a step. The optimizer
+ * (optim/shard.c) holds the sums over ranks and steps from there: buckets of stage 0 are summed in
+ * place. With stages 1 and 2 few buckets are under way at a time: they are begun in order, and a
+ * bucket that finds no free slot waits for the oldest. All ranks exchange all buckets of a round,
+ * also a rank that has failed or has no batch, so that no rank waits in vain. */
 #include "train/internal.h"
 
 #include "tensor/internal.h"
@@ -266,8 +266,8 @@ static void unpack_weights(wg__exchange_plan *plan, int64_t entry, int64_t begin
            (size_t)(end - begin) * plan->size);
 }
 
-/* Waits for the oldest bucket, and adds this rank's part to its gradients. Sums are added in the
- * order in which they were begun, so that they are the same bits each time. */
+/* Waits for the oldest bucket, and adds this rank's part to its gradients. Buckets are added in the
+ * order of their begin, so that sums are the same bits each time. */
 static int end_oldest(wg__exchange_plan *plan) {
     const int64_t number = plan->received++;
     slot *s = &plan->slots[number % plan->slot_count];
@@ -288,8 +288,8 @@ static int end_arrived(wg__exchange_plan *plan) {
     return 0;
 }
 
-/* Sends the buckets that are whole, in order, and lets those that are under way go on. Drops the
- * gradients of which the last item is sent. */
+/* Sends the buckets that are whole, in order, and lets the buckets under way progress. Drops a
+ * gradient when its last item is sent. */
 static int begin_whole_buckets(wg__exchange_plan *plan) {
     if (end_arrived(plan) < 0)
         return -1;

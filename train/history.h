@@ -33,9 +33,10 @@ typedef struct wg_history {
     int64_t row_count, capacity;
 } wg_history;
 
-/* How two rows become one: their mean, each weighted by its count ("step", too; a metric that one
- * row lacks is that of the other); or the later of them, unless the earlier has the least "loss" of
- * all, which always stays. In the latter case a count is of the rows since the one before. */
+/* How two rows become one. MEAN: the mean of both rows, weighted by their counts ("step", too); a
+ * metric that one row lacks is taken from the other row. LATER: the later row, unless the earlier
+ * row has the least "loss" of all, which always stays; a count then tells how many rows there were
+ * since the row before. */
 typedef enum wg__history_join { WG__HISTORY_MEAN, WG__HISTORY_LATER } wg__history_join;
 
 /* Makes room for a row: joins old rows if the history is full. Which rows are joined depends on the

@@ -89,14 +89,14 @@ int wg__trainer_begin_group(wg_trainer *trainer);
 /* Shares an outcome, as wg_group_check, and remembers that it is known. */
 int wg__trainer_share(wg_trainer *trainer, int status);
 
-/* After a step: buffers that it wrote, such as running statistics, become their mean over the ranks
- * that wrote them; those of integers become rank 0's. */
+/* After a step: a buffer that the step wrote, a running statistic, becomes its mean over the ranks
+ * that wrote it; a buffer of integers becomes rank 0's. */
 int wg__trainer_share_buffers(wg_trainer *trainer);
 void wg__shared_buffers_free(wg__shared_buffers *shared);
 
 /* ---- The exchange of gradients (exchange.c). All are collective but wg__exchange_in_backward. A
- * step has rounds, in each of which each rank runs a batch, or none: of stage 2 of ZeRO one for
- * each, else all of its batches in one. ---- */
+ * step has rounds. With stage 2 of ZeRO each rank runs one batch a round, or none; else a step is
+ * one round, in which each rank runs all of its batches. ---- */
 
 /* Made when the trainer is made, of an optimizer that has all parameters. [DTYPE, MEMORY] */
 wg__exchange_plan *wg__exchange_plan_new(wg_optimizer *optimizer, wg_group *group, int stage,
@@ -106,9 +106,9 @@ void wg__exchange_plan_free(wg__exchange_plan *plan);
 /* The rounds of a step of so many batches. NULL: one. */
 int64_t wg__exchange_rounds(const wg__exchange_plan *plan, int64_t batches);
 
-/* A round: the first of a step clears the sums. In every case it is ended, and the last one waits
- * for all that is under way. Between, the gradients may be sent along with a backward pass, the
- * last one of this rank in the round. */
+/* A round: the first round of a step clears the sums, and the last one waits for all buckets. A
+ * round is ended in every case, also after an error. In between, the last backward pass of this
+ * rank in the round may send the gradients as it goes. */
 void wg__exchange_begin(wg__exchange_plan *plan, bool is_first);
 int wg__exchange_in_backward(wg__exchange_plan *plan);
 int wg__exchange_end(wg__exchange_plan *plan, bool is_last);
@@ -119,7 +119,7 @@ int wg__exchange_mark_used(wg__exchange_plan *plan);
 /* After the optimizer's step of stages 1 and 2: all ranks get the weights that each has stepped. */
 int wg__exchange_give_weights(wg__exchange_plan *plan);
 
-/* Bytes of the sums, of buckets that are under way, and of what comes in for them. NULL: 0. */
+/* Bytes of the sums, of the buckets under way, and of the parts that are received. NULL: 0. */
 int64_t wg__exchange_bytes(const wg__exchange_plan *plan);
 
 /* ---- Places, and what goes wrong ---- */
@@ -128,9 +128,9 @@ int64_t wg__exchange_bytes(const wg__exchange_plan *plan);
 wg__trainer_place wg__trainer_here(const wg_trainer *trainer);
 int wg__trainer_go_to(const wg_trainer *trainer, const wg__trainer_place *place);
 
-/* What may be behind a loss or a gradient that is not finite in the step after the last that is
- * done: one clause into `hint`. Runs the step's batches again in anomaly mode, so that the first op
- * that made such a number is named with its layer. Drops the gradients. */
+/* Writes a clause into `hint`: why a loss or a gradient of the step that failed may not be finite.
+ * Runs the batches of this step again in anomaly mode, so that the clause names the first op that
+ * made a number which is not finite, with its layer. Drops the gradients. */
 void wg__trainer_diagnose(wg_trainer *trainer, char *hint, size_t size);
 
 /* Refuses a trainer of which a step failed half way. */

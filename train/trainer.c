@@ -156,9 +156,9 @@ static int read_parts(wg_trainer *trainer, int64_t batches, wg_loss_part (*parts
     return weighs && wg__trainer_go_to(trainer, &trainer->begun_step) < 0 ? -1 : status;
 }
 
-/* Computes the weights with which the losses of a step's batches, on all ranks, add up to the loss
- * of one batch with all their examples. Collective, and the first exchange of a step: a rank that
- * could not write the checkpoint of the step before reports its error here. */
+/* Computes the weights of a step's losses: weighted, the losses of the batches of all ranks add up
+ * to the loss of one batch with all their examples. Collective, and the first exchange of a step: a
+ * rank that could not write the checkpoint of the step before reports its error here. */
 static int weigh_batches(wg_trainer *trainer, int64_t batches) {
     wg_loss_part(*parts)[WG_LOSS_PARTS] = wg__alloc_array(batches, sizeof *parts);
     double sums[2 * WG_LOSS_PARTS] = {0}; /* of all batches: count, share */

@@ -9,9 +9,10 @@
  * A model takes part by a wg_task, a handful of functions. The loop knows no model, prints nothing,
  * and reports each step to a listener.
  *
- * A run that was stopped at step k and resumed gives the same bits at step n as one that was never
- * stopped: a checkpoint holds the weights, the optimizer's state, the step, the random counters and
- * what the task adds (its place in the data). Evaluations and saves leave all of these alone.
+ * A run that was stopped at step k and resumed gives the same bits at step n as a run that was
+ * never stopped: a checkpoint holds the weights, the optimizer's state, the step, the random
+ * counters and what the task adds (its place in the data). Evaluations and saves leave all of these
+ * alone.
  *
  * If the loss is a mean over examples or tokens, a step of several batches equals a step of one
  * batch with all their examples, to rounding: the task says how many examples or tokens each batch
@@ -20,10 +21,10 @@
  *     step, accumulate 2      batch 0: 1 token  '
  *                             batch 1: 9 tokens '- 1/10 of the first loss, 9/10 of the second
  *
- * With a group, its ranks train one model (data parallelism): each takes some of a step's batches,
- * and the gradients are summed, so that all make the same step. Which batches a step has, and which
- * random numbers each of them draws from the module's generator, does not depend on the number of
- * ranks, so neither do the weights, but for the rounding of sums:
+ * With a group, its ranks train one model (data parallelism): each rank takes some of a step's
+ * batches, and the gradients are summed, so that all ranks make the same step. The batches of a
+ * step, and the random numbers that each batch draws from the module's generator, do not depend on
+ * the number of ranks. So the weights do not depend on it, but for the rounding of sums:
  *
  *     step, accumulate 4      rank 0: batches 0 2  '
  *                             rank 1: batches 1 3  '- sum of gradients, clip, optimizer step
@@ -137,7 +138,7 @@ typedef struct wg_trainer_options {
     int64_t evaluate_every;  /* steps; 0: after the last step only */
     int64_t patience; /* stop after so many evaluations without a new lowest "loss"; 0: never */
     const char *path; /* of the checkpoint; NULL: the run is not saved */
-    const char *best_path; /* of that of the evaluation with the lowest "loss"; NULL: not kept */
+    const char *best_path; /* of the checkpoint with the lowest evaluated "loss"; NULL: not kept */
     int64_t keep_every;    /* steps after which a checkpoint is written that stays; 0: none is */
     const char *keep_stem; /* it goes to KEEP_STEM.STEP.h5 */
     int64_t save_every;    /* steps; 0: as save_seconds says and after the last step */

@@ -70,7 +70,7 @@ void wg__shared_buffers_free(wg__shared_buffers *shared) {
     wg__free(shared);
 }
 
-/* The mean over the ranks that have written it, of which there are `writers`. */
+/* The mean over the `writers` ranks that have written the buffer. */
 static int average_buffer(wg_group *group, wg_tensor *x, bool has_written, double writers,
                           double *sums) {
     const int64_t count = wg_tensor_count(x);

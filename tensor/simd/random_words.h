@@ -12,8 +12,8 @@
 
 enum { BLOCKS = WG__VECTOR_BYTES < 16 ? 2 : WG__VECTOR_BYTES / 4, ROUNDS = 10, GROUP_BLOCKS = 16 };
 
-/* Chains of even and of odd blocks that are computed at once: the instructions of one wait for one
- * another, and those of the others fill the gaps, as far as there are registers. */
+/* Chains of even and of odd blocks that are computed at once. Within a chain each instruction waits
+ * for the one before; instructions of more chains fill the gaps, as far as registers go. */
 #if defined(__AVX512F__)
 enum { CHAINS = 4 };
 #else
