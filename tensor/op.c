@@ -81,7 +81,8 @@ static int begin_call(wg_call *call, const wg_op *op, int input_count, wg_tensor
     memset(call->outputs, 0, sizeof call->outputs);
     memset(call->saved, 0, sizeof call->saved);
     call->wants = 0;
-    for (int i = 0; i < input_count && op->vjp && wg_grad_enabled(); i++)
+    const bool records = op->vjp && wg_grad_enabled();
+    for (int i = 0; records && i < input_count; i++)
         if (inputs[i] && inputs[i]->node && op->differentiable >> i & 1)
             call->wants |= (uint32_t)1 << i;
     call->create_graph = call->last_use = false;

@@ -314,25 +314,26 @@ static inline lane put_levels(const vector *numbers, real inverse, int64_t rows,
 
 static void quantise(int64_t rows, int64_t blocks, const float *x, int64_t x_stride, int32_t offset,
                      void *tiles) {
-    for (int64_t i = 0; i < blocks * rows; i++) {
-        const int64_t block = i / rows, row = i % rows;
-        uint8_t *tile = (uint8_t *)tiles + block * rows * WG__TILE_BLOCK;
+    uint8_t *tile = tiles;
+    for (int64_t block = 0; block < blocks; block++, tile += rows * WG__TILE_BLOCK) {
         uint8_t *scales = tile + rows * WG__BLOCK;
-        vector numbers[WG__BLOCK / LANES];
-        for (int v = 0; v < WG__BLOCK / LANES; v++)
-            numbers[v] = load(x + row * x_stride + block * WG__BLOCK + v * LANES);
-        const real largest = largest_magnitude(numbers);
-        const bool finite = isfinite(largest);
-        const real scale = finite ? largest / 127 : NAN;
-        const real inverse = finite && isfinite(1 / scale) ? 1 / scale : 0;
-        lane sum = 0;
-        if (finite)
-            sum = put_levels(numbers, inverse, rows, tile + row * STEP);
-        else
-            sum = put_levels((vector[WG__BLOCK / LANES]){{0}}, 0, rows, tile + row * STEP);
-        sum *= offset;
-        memcpy(scales + row * (int64_t)sizeof scale, &scale, sizeof scale);
-        memcpy(scales + (rows + row) * (int64_t)sizeof scale, &sum, sizeof sum);
+        for (int64_t row = 0; row < rows; row++) {
+            vector numbers[WG__BLOCK / LANES];
+            for (int v = 0; v < WG__BLOCK / LANES; v++)
+                numbers[v] = load(x + row * x_stride + block * WG__BLOCK + v * LANES);
+            const real largest = largest_magnitude(numbers);
+            const bool finite = isfinite(largest);
+            const real scale = finite ? largest / 127 : NAN;
+            const real inverse = finite && isfinite(1 / scale) ? 1 / scale : 0;
+            lane sum = 0;
+            if (finite)
+                sum = put_levels(numbers, inverse, rows, tile + row * STEP);
+            else
+                sum = put_levels((vector[WG__BLOCK / LANES]){{0}}, 0, rows, tile + row * STEP);
+            sum *= offset;
+            memcpy(scales + row * (int64_t)sizeof scale, &scale, sizeof scale);
+            memcpy(scales + (rows + row) * (int64_t)sizeof scale, &sum, sizeof sum);
+        }
     }
 }
 
