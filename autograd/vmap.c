@@ -1,10 +1,9 @@
 /* Many samples in one pass: wg_vmap, and running an op on tensors of which each sample has its own.
  * internal.h has the idea. */
-#include "autograd/functional.h"
+#include "autograd/internal.h"
 
 #include <string.h>
 
-#include "autograd/internal.h"
 #include "tensor/ops/support.h"
 
 /* A handle of one sample, for a tensor with all of them. [scope] */

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/internal.h"
 
 void *wg__try_alloc_array(int64_t count, size_t element_size) {
     size_t bytes;

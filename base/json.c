@@ -2,7 +2,6 @@
 #include "base/json.h"
 
 #include "base/array.h"
-#include "base/internal.h"
 
 #include <float.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /* Feed-forward nets, plain and gated. */
 #include "nn/feed_forward.h"
 
-#include "base/internal.h"
 #include "nn/internal.h"
 #include "tensor/ops.h"
 

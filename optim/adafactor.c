@@ -15,7 +15,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/internal.h"
 #include "tensor/internal.h"
 
 /* A tensor as `matrices` of rows x columns, in blocks of whole rows, which are the units of

@@ -5,7 +5,6 @@
 
 #include "base/array.h"
 #include "tensor/internal.h"
-#include "tensor/ops.h"
 
 typedef struct entry {
     wg_tensor *tensor;  /* borrowed */

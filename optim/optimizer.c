@@ -13,7 +13,6 @@
 
 #include "base/array.h"
 #include "tensor/internal.h"
-#include "tensor/ops.h"
 #include "tensor/simd/simd.h"
 
 #include <fnmatch.h>

@@ -1,8 +1,5 @@
 /* Learning-rate schedules. */
-#include "optim/optimizer.h"
 #include "optim/internal.h"
-
-#include "base/internal.h"
 
 #include <math.h>
 #include <stdbool.h>

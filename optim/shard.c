@@ -18,7 +18,6 @@
 
 #include "base/group_internal.h"
 #include "tensor/internal.h"
-#include "tensor/ops.h"
 
 #define WHERE "shard"
 

@@ -3,7 +3,6 @@
 
 #include <math.h>
 
-#include "tensor/ops.h"
 #include "tensor/internal.h"
 #include "tensor/span.h"
 

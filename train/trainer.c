@@ -8,7 +8,6 @@
 #include "base/array.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
-#include "tensor/ops.h"
 #include "tensor/span.h"
 #include "data/internal.h"
 

@@ -6,7 +6,6 @@
 
 #include "base/system.h"
 #include "tensor/internal.h"
-#include "tensor/kernels.h"
 
 /* The weights that are trained, where /model is their average. */
 #define TRAINED "/train/weights"

@@ -4,8 +4,6 @@
 #include <stdio.h>
 
 #include "autograd/internal.h"
-#include "tensor/internal.h"
-#include "tensor/ops.h"
 #include "data/internal.h"
 
 bool wg_trainer_best(const wg_trainer *trainer, int64_t *step, double *loss) {

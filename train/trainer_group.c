@@ -6,7 +6,6 @@
 
 #include "base/array.h"
 #include "tensor/internal.h"
-#include "tensor/kernels.h"
 #include "tensor/simd/simd.h"
 #include "data/internal.h"
 
