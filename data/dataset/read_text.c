@@ -98,13 +98,13 @@ static bool begins_small(const paragraph *l, int64_t at) {
     return utf8proc_category(c) == UTF8PROC_CATEGORY_LL;
 }
 
-/* Stands before names, whatever follows. */
+/* Abbreviations that stand before names, whatever follows. */
 static const char *const titles[] = {"mr",  "mrs", "ms",   "messrs", "dr",  "prof", "rev",
                                      "hon", "st",  "capt", "col",    "gen", "lt",   "sgt",
                                      "maj", "adm", "gov",  "pres",   "sen", "mme",  "mlle",
                                      "mt",  "ft",  "vs",   "viz",    "cf",  NULL};
 
-/* What stands before numbers; a sentence may as well end in them ("No."). */
+/* Abbreviations that stand before numbers; a sentence may also end in them ("No."). */
 static const char *const counters[] = {"no",   "nos",   "vol",  "vols", "p",   "pp",   "ch",
                                        "chap", "fig",   "figs", "sec",  "art", "prop", "obs",
                                        "exp",  "exper", "ax",   "def",  "jan", "feb",  "apr",
@@ -219,22 +219,22 @@ static int64_t end_mark(line l, const char *const *marks) {
 }
 
 wg_sentence_format wg__detect_sentence_format(wg__text_map *text) {
+    static const char *const ends[] = {".",      "?",      "!",      "\u2026", "\u3002",
+                                       "\uff01", "\uff1f", "\uff61", NULL};
+    static const char *const closing[] = {"\"",     "'",      ")",      "]",
+                                          "\u201d", "\u2019", "\u00bb", "\u300d",
+                                          "\u300f", "\uff09", "\u300b", NULL};
     int64_t lines = 0, ended = 0, sentences = 0;
     for (int64_t at = 0; at < text->length;) {
         line l = next_line(text, &at);
         if (l.length == 0)
             continue;
         lines++;
-        static const char *const ends[] = {".",      "?",      "!",      "\u2026", "\u3002",
-                                           "\uff01", "\uff1f", "\uff61", NULL};
-        static const char *const closing[] = {"\"",     "'",      ")",      "]",
-                                              "\u201d", "\u2019", "\u00bb", "\u300d",
-                                              "\u300f", "\uff09", "\u300b", NULL};
+        for (int64_t end = 0; end < l.length; sentences++)
+            end = wg__sentence_end(l.text, end, l.length);
         for (int64_t size; (size = end_mark(l, closing)) > 0;)
             l.length -= size;
         ended += end_mark(l, ends) > 0;
-        for (int64_t end = 0; end < l.length; sentences++)
-            end = wg__sentence_end(l.text, end, l.length);
     }
     /* Wrapped lines rarely end as sentences do; paragraphs of a line each have several. */
     bool one_each = ended * 10 >= lines * 7 && sentences * 2 <= lines * 3;
@@ -448,6 +448,8 @@ static int read_stream(reading *r, const char *name) {
     return 0;
 }
 
+/* ---- Pairs: reading ---- */
+
 int64_t wg__text_line(const wg__text_map *text, int64_t at, int64_t *next) {
     const char *begin = text->bytes + at;
     const char *end = memchr(begin, '\n', (size_t)(text->length - at));
@@ -455,8 +457,6 @@ int64_t wg__text_line(const wg__text_map *text, int64_t at, int64_t *next) {
     *next = at + length + (end ? 1 : 0);
     return length > 0 && begin[length - 1] == '\r' ? length - 1 : length;
 }
-
-/* ---- Pairs: reading ---- */
 
 static int refuse_line(const char *name, int64_t number, const char *what) {
     return wg_fail(WG_ERROR_FORMAT, WHERE,

@@ -180,10 +180,14 @@ START_TEST(the_format_is_detected) {
     const char *lines = "It is a truth.\nHe is not.\n\"Is he?\"\n\nNo.\n";
     const char *paragraphs = "It is a truth. He is not. It is so. Is he?\n\nNo. Yes. Oh.\n";
     const char *verse = "Shall I compare thee\nTo a summer's day?\nThou art more lovely\nAnd more";
+    /* 17 sentences, since a quote that stands alone is one, in 10 lines. */
+    const char *quotes = "A man. A dog.\nA man. A dog.\nA man. A dog.\nA man. A dog.\n\"\n\"\n\"\n"
+                         "A man. A dog.\nA man. A dog.\nA man. A dog.\n";
     ck_assert_int_eq(detected(wrapped), WG_SENTENCES_PLAIN);
     ck_assert_int_eq(detected(lines), WG_SENTENCES_BY_LINE);
     ck_assert_int_eq(detected(paragraphs), WG_SENTENCES_PLAIN);
     ck_assert_int_eq(detected(verse), WG_SENTENCES_PLAIN);
+    ck_assert_int_eq(detected(quotes), WG_SENTENCES_PLAIN);
 }
 END_TEST
 
