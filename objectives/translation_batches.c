@@ -54,6 +54,11 @@ static wg_tensor *ids_of(const table *t) {
     return wg_from_array(WG_I64, WG_DIMS(t->rows, t->columns), t->ids);
 }
 
+static int64_t pad_of(const wg__translation_tokens *tokens) {
+    return tokens->pad >= 0 ? tokens->pad : tokens->end;
+}
+
+/* The sources of a batch, and `keep`, or NULL where nothing is padded. */
 static int make_sources(const table *t, wg_tensor **source, wg_tensor **keep) {
     *source = ids_of(t);
     *keep = t->padded ? wg_from_array(WG_BOOL, WG_DIMS(t->rows, t->columns), t->keep) : NULL;
@@ -73,7 +78,7 @@ static int64_t pair_length(const wg_dataset *pairs, wg_side side, int64_t pair) 
 int wg__translation_batch_read(const wg_dataset *pairs, const wg__translation_tokens *tokens,
                                int64_t count, const int64_t *indices,
                                wg__translation_batch *batch) {
-    const int64_t pad = tokens->pad >= 0 ? tokens->pad : tokens->end;
+    const int64_t pad = pad_of(tokens);
     int result = pairs ? 0 : -1;
     *batch = (wg__translation_batch){0};
     for (wg_side side = WG_SOURCE; result == 0 && side <= WG_TARGET; side++) {
@@ -88,7 +93,7 @@ int wg__translation_batch_read(const wg_dataset *pairs, const wg__translation_to
         table given = {0}, labels = {0};
         int32_t *ids = wg__alloc_array(longest + 1, sizeof *ids);
         if (!ids || table_begin(&given, count, longest + 1) < 0 ||
-            table_begin(&labels, count, longest + 1) < 0)
+            (side == WG_TARGET && table_begin(&labels, count, longest + 1) < 0))
             result = -1;
         for (int64_t i = 0; result == 0 && i < count; i++) {
             const int64_t length = pair_length(pairs, side, indices[i]);
@@ -125,8 +130,7 @@ int wg__translation_sources(int64_t count, const wg_token_list *rows,
     table t;
     int result = table_begin(&t, count, longest + 1);
     for (int64_t i = 0; result == 0 && i < count; i++)
-        fill_row(&t, i, -1, rows[i].ids, rows[i].count, tokens->end,
-                 tokens->pad >= 0 ? tokens->pad : tokens->end);
+        fill_row(&t, i, -1, rows[i].ids, rows[i].count, tokens->end, pad_of(tokens));
     if (result == 0)
         result = make_sources(&t, source, keep);
     table_end(&t);

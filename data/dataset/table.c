@@ -161,16 +161,15 @@ static int read_columns(table *t, char *line) {
     return t->row(t->context, t->line.number, t->fields, fields);
 }
 
-/* A number or a truth value as text, borrowed; NULL with MEMORY, or FORMAT for anything else. */
+/* A number, a truth value or a list of labels, with commas between them, as text, borrowed; NULL
+ * with MEMORY, or FORMAT for anything else. */
 static char *write_value(table *t, int field, const json_t *value) {
     wg__text *text = &t->numbers[field];
     text->length = 0;
     if (t->columns.lists && field == t->fields - 1 && json_is_array(value)) {
         int status = wg__text_append(text, "", 0);
-        size_t i;
-        json_t *item;
-        json_array_foreach((json_t *)value, i, item) {
-            const char *label = json_string_value(item);
+        for (size_t i = 0; status == 0 && i < json_array_size(value); i++) {
+            const char *label = json_string_value(json_array_get(value, i));
             if (!label || !*label || strchr(label, ','))
                 status = wg__fail_line(&t->line, "a list of labels has one that is no text, is "
                                                  "empty, or has a comma");

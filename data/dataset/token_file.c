@@ -206,6 +206,8 @@ static int read_about(wg__token_file *file, json_t *about) {
     return 0;
 }
 
+/* ---- Comparing ---- */
+
 static bool source_found(const wg__token_source *source, const char *path) {
     struct stat status;
     return stat(path, &status) == 0 && status.st_size == source->bytes &&
@@ -310,15 +312,15 @@ wg__token_file *wg__token_file_open(const char *path) {
     if (!file)
         return NULL;
     file->file = wg_checkpoint_open(path);
-    if (file->file && !wg_checkpoint_has(file->file, "/about"))
+    const bool is_one = file->file && wg_checkpoint_has(file->file, "/about");
+    if (file->file && !is_one)
         refuse(file, "it is an HDF5 file, but no token file; a corpus is text, or a token file of "
                      "`wengert tokenizer pack'");
-    char *text =
-        file->file && !wg_error_pending() ? wg_checkpoint_get_text(file->file, "/about") : NULL;
+    char *text = is_one ? wg_checkpoint_get_text(file->file, "/about") : NULL;
     json_t *about = text ? json_loads(text, 0, NULL) : NULL;
-    int status = text && !about ? refuse(file, "/about is no JSON") : -1;
-    if (about)
-        status = read_about(file, about);
+    if (text && !about)
+        refuse(file, "/about is no JSON");
+    const int status = about ? read_about(file, about) : -1;
     json_decref(about);
     wg_text_free(text);
     if (status == 0 && open_columns(file) == 0 && check(file) == 0)

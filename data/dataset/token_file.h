@@ -4,9 +4,9 @@
  *
  *     /tokens      u16, or i32 for a vocabulary above 65536   the ids in order
  *     /sentences   i64   the first token of each, and their number; not of streams
- *     /documents   i64   the first sentence of each, or of streams the first token, and their
- * number /tokenizer   text  the tokenizer as JSON: any file that has one can be given as
- * --tokenizer /about       text  JSON:
+ *     /documents   i64   the first sentence of each (of streams the first token), and their number
+ *     /tokenizer   text  the tokenizer as JSON: any file that has one can be given as --tokenizer
+ *     /about       text  JSON:
  *         {"format": "wengert tokens", "version": 1,
  *          "sentences": false,                false: a stream
  *          "pairs": false,                    true: the sentences are pairs
@@ -95,8 +95,8 @@ wg__token_file *wg__token_file_open(const char *path);
 /* Identifies a tokenizer; 0 with [MEMORY]. */
 uint64_t wg__tokenizer_fingerprint(const wg_tokenizer *tokenizer);
 
-/* Why a file differs from these texts tokenised anew: a phrase such as "the texts are others", or
- * NULL if it does not. */
+/* NULL if the file holds the tokens that tokenising these texts now would give, else the reason why
+ * it does not, for a message ("the texts are others"). */
 const char *wg__token_file_differs(const wg__token_file *file, const wg__token_rules *rules,
                                    const wg_tokenizer *tokenizer, int count,
                                    const char *const *paths);
@@ -112,8 +112,8 @@ int64_t wg__token_file_sentence(wg__token_file *file, int64_t sentence);
 wg__text_map *wg__token_file_text(wg__token_file *file, int64_t source, const char *where);
 
 /* Adds the documents of a text, or of the two sides of pairs, by the file's rules, which dataset.h
- * describes. `names` are for messages. [FORMAT for a text without words or of which no part is
- * left, or for no pairs; as encoding] */
+ * describes. Messages name the texts by `names`. [FORMAT for a text without words, for an empty
+ * part of a text, or for texts that are no pairs; as encoding] */
 int wg__read_text(wg__token_file *file, const wg_tokenizer *tokenizer, wg__text_map *texts,
                   const char *const *names);
 

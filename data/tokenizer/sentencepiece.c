@@ -401,6 +401,8 @@ static int segment_by_scores(segmenter *g, const char *text, int64_t length) {
     return 0;
 }
 
+/* ---- Encoding ---- */
+
 /* Of BPE, words that share no piece are merged one by one, which keeps the symbols in the cache. */
 static int segment(segmenter *g, const char *text, int64_t length) {
     if (g->pieces->settings.unigram)
@@ -417,7 +419,6 @@ static int segment(segmenter *g, const char *text, int64_t length) {
 static int encode_stretch(segmenter *g, const char *text, int64_t length, bool first) {
     wg__text *normalized = &g->normalized;
     normalized->length = 0;
-    g->after_unknown = false;
     if (wg__normalize(&g->pieces->normalizer, text, length, first, normalized) < 0)
         return -1;
     const int64_t end = normalized->length;
@@ -559,6 +560,8 @@ static int extend_options(const wg_tokenizer *tokenizer, const wg__merge_trainin
     wg__free(scores);
     return status;
 }
+
+/* ---- Decoding ---- */
 
 static int decode(const wg_tokenizer *tokenizer, int32_t id, const wg_decode_options *options,
                   wg__decode_state *state, wg__text *text) {
