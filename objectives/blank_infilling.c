@@ -35,13 +35,8 @@ static const wg_setting setting_rows[] = {
 /* ---- Training ---- */
 
 int wg__blank_check_model(const char *where, const wg_model *model, const wg_blank_tokens *tokens) {
-    const int64_t vocabulary = wg_model_sizes_of(model).vocabulary;
-    if (tokens->vocab_size <= vocabulary)
-        return 0;
-    return wg_fail(WG_ERROR_ARGUMENT, where,
-                   "the tokenizer and the tokens of blanks are %lld; the model's vocabulary holds "
-                   "%lld",
-                   (long long)tokens->vocab_size, (long long)vocabulary);
+    return wg__check_vocabulary(where, tokens->vocab_size, " with the tokens of blanks",
+                                wg_model_sizes_of(model).vocabulary);
 }
 
 /* Evaluations fill spans alone, whatever the mixture that is trained on. */
@@ -329,6 +324,8 @@ static int search(filling *f, wg__blank *blank) {
     wg_token_list_free(&found.tokens);
     return result;
 }
+
+/* ---- Filling and continuing texts ---- */
 
 /* Lets the model see Part A, and writes its blanks in order. */
 static int fill_all(filling *f, const wg_token_list *part_a, int64_t blanks, wg__blank *results) {

@@ -19,8 +19,9 @@
     "{\"lr\": 5e-5, \"epochs\": 3, \"schedule\": \"linear\", \"weight-decay\": 0.01, "             \
     "\"eval-every\": 500}"
 
-/* [ARGUMENT if the tokenizer has more tokens than a vocabulary holds] */
-int wg__check_vocabulary(const char *where, const wg_tokenizer *tokenizer, int64_t vocabulary);
+/* [ARGUMENT if a tokenizer has more tokens than a vocabulary holds] `with` names the tokens that an
+ * objective adds (" with its sentinels"), or is "". */
+int wg__check_vocabulary(const char *where, int64_t tokens, const char *with, int64_t vocabulary);
 
 /* The configuration that a checkpoint keeps, freed with wg_text_free. */
 char *wg__training_config(const wg_training *training);

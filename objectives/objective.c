@@ -112,16 +112,15 @@ const wg_objective *wg_objective_of(const char *path) {
 
 /* ---- Trainings ---- */
 
-int wg__check_vocabulary(const char *where, const wg_tokenizer *tokenizer, int64_t vocabulary) {
-    const int64_t tokens = wg_tokenizer_size(tokenizer);
+int wg__check_vocabulary(const char *where, int64_t tokens, const char *with, int64_t vocabulary) {
     if (tokens <= vocabulary)
         return 0;
     return wg_fail(WG_ERROR_ARGUMENT, where,
-                   "the tokenizer has %lld tokens; the model's vocabulary holds %lld",
-                   (long long)tokens, (long long)vocabulary);
+                   "the tokenizer has %lld tokens%s; the model's vocabulary holds %lld",
+                   (long long)tokens, with, (long long)vocabulary);
 }
 
-/* Completes the setup, and makes room for a batch and the batches of the texts. */
+/* Completes and checks the setup, then makes room for a batch, and the batches of the texts. */
 static int begin(wg_training *t) {
     const wg_setting_table *table = &t->objective->settings;
     const wg_objective_data *data = &t->objective->data;
@@ -141,7 +140,8 @@ static int begin(wg_training *t) {
                        "trains which models",
                        setup->model->type->name);
     if (wg__batch_sizes(t->objective->name, &setup->batch, NULL) < 0 ||
-        wg__check_vocabulary(t->objective->name, setup->tokenizer, sizes.vocabulary) < 0)
+        wg__check_vocabulary(t->objective->name, wg_tokenizer_size(setup->tokenizer), "",
+                             sizes.vocabulary) < 0)
         return -1;
     if (setup->sequence > sizes.positions)
         return wg_fail(WG_ERROR_ARGUMENT, t->objective->name,

@@ -116,6 +116,8 @@ int wg__span_batch_of_spans(const wg__sentinels *tokens, const int32_t *text, in
     return result;
 }
 
+/* ---- Batches of a text ---- */
+
 typedef struct corruption {
     wg__windows windows;
     wg__sentinels tokens;
@@ -273,13 +275,8 @@ wg_token_window wg__span_answer(const wg__sentinels *tokens, const wg_token_list
 /* ---- Training ---- */
 
 static int check_vocabulary(const wg_model *model, const wg__sentinels *sentinels) {
-    const int64_t vocabulary = wg_model_sizes_of(model).vocabulary;
-    if (sentinels->vocab_size <= vocabulary)
-        return 0;
-    return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                   "the tokenizer has %lld tokens with its sentinels; the model's vocabulary holds "
-                   "%lld",
-                   (long long)sentinels->vocab_size, (long long)vocabulary);
+    return wg__check_vocabulary(WHERE, sentinels->vocab_size, " with its sentinels",
+                                wg_model_sizes_of(model).vocabulary);
 }
 
 typedef struct spans {
@@ -402,6 +399,7 @@ typedef struct rules {
     progress *rows, *new_rows; /* (R) */
 } rules;
 
+/* Makes -inf of what must not be said next. Spans of training are never empty, so no blank is. */
 static void restrict_all(void *context, int64_t rows, const int32_t *last,
                          float *log_probabilities) {
     rules *r = context;
@@ -414,7 +412,7 @@ static void restrict_all(void *context, int64_t rows, const int32_t *last,
             row->next <= row->blanks ? r->tokens->sentinels[row->next] : r->tokens->end;
         for (int64_t v = 0; v < r->vocabulary; v++)
             if (v == due ? in_blank && row->empty : !(in_blank && r->is_text[v]))
-                (log_probabilities + i * r->vocabulary)[v] = -INFINITY;
+                log_probabilities[i * r->vocabulary + v] = -INFINITY;
     }
 }
 
@@ -426,8 +424,6 @@ static void reorder(void *context, int64_t rows, const int64_t *from) {
     r->rows = r->new_rows;
     r->new_rows = before;
 }
-
-/* ---- A batch ---- */
 
 static int begin_rules(rules *r, wg_tensor *ids, int64_t beam) {
     const int64_t texts = wg_tensor_size(ids, 0), length = wg_tensor_size(ids, 1);

@@ -144,8 +144,8 @@ static int run_all(batching *b, char *results) {
 int wg__run_texts(const wg__text_job *job, int64_t count, const wg_text_source *texts,
                   void *results) {
     batching b = {.job = job, .count = count};
-    if (wg__check_vocabulary(job->where, job->tokenizer, wg_model_sizes_of(job->model).vocabulary) <
-        0)
+    if (wg__check_vocabulary(job->where, wg_tokenizer_size(job->tokenizer), "",
+                             wg_model_sizes_of(job->model).vocabulary) < 0)
         return -1;
     const bool recorded = wg_set_grad_enabled(false);
     wg_module *module = job->model->module;
@@ -171,6 +171,8 @@ int wg__run_texts(const wg__text_job *job, int64_t count, const wg_text_source *
     wg__free(b.owners);
     return status;
 }
+
+/* ---- Scores of texts: how likely a model finds them. An objective scores a batch. ---- */
 
 int wg__score_losses(const wg_model *model, const wg_score_options *options,
                      const wg_model_inputs *inputs, wg_tensor *positions, wg_tensor *labels,

@@ -22,7 +22,7 @@
 static int begin(wg_training *t) {
     const wg_model_sizes sizes = wg_model_sizes_of(t->setup.model);
     wg__translation_tokens tokens;
-    if (wg__check_vocabulary(WHERE, t->setup.tokenizer,
+    if (wg__check_vocabulary(WHERE, wg_tokenizer_size(t->setup.tokenizer), "",
                              wg__smaller(sizes.source_vocabulary, sizes.vocabulary)) < 0 ||
         wg__translation_tokens_of(t->setup.tokenizer, &tokens) < 0)
         return -1;
