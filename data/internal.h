@@ -1,4 +1,4 @@
-/* What data/ declares for the library and the command, and does not install. */
+/* The functions of data/ for the library and the command that are not installed. */
 #ifndef WG_DATA_INTERNAL_H
 #define WG_DATA_INTERNAL_H
 
@@ -45,8 +45,8 @@ void wg__note_source_ends(const wg_dataset *text, int64_t documents, int64_t exa
 void wg__weigh_examples(const wg_batches_options *options, const int64_t *ends, int64_t count,
                         wg_generator *generator, int64_t *order);
 
-/* Windows of a text: in each epoch cut one after the other, `length` tokens apart, from a random
- * offset below `length` on. */
+/* Windows of a text. Each epoch draws an offset below `length`; from there on a window begins every
+ * `length` tokens. */
 typedef struct wg__windows {
     const wg_dataset *text;
     int64_t length;
@@ -82,7 +82,7 @@ int wg__batches_restore(wg_batches *batches, wg_checkpoint *file, int64_t finger
 /* The context of the source. */
 void *wg__batches_context(const wg_batches *batches);
 
-/* One or two texts as a sequence for BERT, and batches of them   (Devlin et al. 2019, figure 2).
+/* ---- One or two texts as a sequence for BERT   (Devlin et al. 2019, figure 2). pair_batch.c ----
  *
  *     input_ids        [CLS] it 's a charm [SEP]  and  often moving [SEP] [PAD] [PAD]
  *     token_type_ids     0   0  0 0   0      0     1    1     1      1     0     0
@@ -111,8 +111,8 @@ typedef struct wg_pair_batch {
 /* The tokens around texts, and the longest sequence. */
 typedef struct wg_pair_frame {
     int32_t pad_id, class_id, separator_id;
-    int doubled; /* 1: two separators stand between the texts, as in RoBERTa: <s> a </s> </s> b
-                  * </s>; 0: one does */
+    int doubled; /* separators between two texts: 1: two, as in RoBERTa (<s> a </s></s> b </s>);
+                  * 0: one */
     int64_t sequence;
 } wg_pair_frame;
 
@@ -165,20 +165,22 @@ char *wg__dataset_pair_text(const wg_dataset *dataset, wg_side side, int64_t pai
  * their lengths, too). 0 with an error. */
 int64_t wg__dataset_fingerprint(const wg_dataset *dataset);
 
-/* How many there are; 0 for NULL. */
+/* The number of sources; 0 for NULL. */
 int64_t wg__dataset_sources(const wg_dataset *dataset);
 
 /* The number of documents up to the end of a source; -1 out of range. */
 int64_t wg__dataset_source_end(const wg_dataset *dataset, int64_t source);
+
+/* One weight for each source, borrowed; NULL: there are none. */
 const double *wg__dataset_weights(const wg_dataset *dataset);
 
-/* Faults of a training text: repetitions, overlap with the text to measure on, encoding, and the
- * lengths of its lines and documents.
+/* ---- Checking a training text: repetitions, overlap with the text to measure on, encoding, and
+ * the lengths of its lines and documents. corpus_check.c ----
  *
  * Lines are compared without the blanks at their ends; blank lines are passed over. Documents end
- * at lines "<|endoftext|>"; in a file without these, at three blank lines; in a file without both,
- * at each blank line. Files are read as streams, with 16 to 32 bytes of memory for each distinct
- * line and document, since equal ones are found by hashes of 64 bits. */
+ * at lines "<|endoftext|>"; in a file without these, at three blank lines; in a file without
+ * either, at each blank line. Files are read as streams, with 16 to 32 bytes of memory for each
+ * distinct line and document, since equal ones are found by hashes of 64 bits. */
 
 typedef enum wg_corpus_fault {
     WG_CORPUS_INVALID,     /* bytes that are not UTF-8 */
@@ -223,24 +225,22 @@ typedef struct wg_corpus_check_options {
     const wg_tokenizer *tokenizer; /* NULL: tokens are not counted */
 } wg_corpus_check_options;
 
-/* [NOT_FOUND, IO; FORMAT for files without text; MEMORY] */
+/* Reads text files and fills in `report`. [NOT_FOUND, IO; FORMAT for files without text; MEMORY] */
 WG__COMMAND int wg__corpus_check(int count, const char *const *paths,
                                  const wg_corpus_check_options *options, wg_corpus_report *report);
 
 /* ---- Of data/tokenizer/tokenizer.h ---- */
 
-/* The characters of a text, in order of code points. U+0000, which a token cannot hold, is written
- * <0x00>. Freed with wg_tokenizer_free. [FORMAT for text that is not UTF-8, or empty] */
+/* wg_char_train_files, wg_bpe_train_files, wg_wordpiece_train_files and
+ * wg_sentencepiece_train_files of a text in memory; length -1: up to the first NUL. */
 WG__COMMAND wg_tokenizer *wg__char_train(const char *text, int64_t length,
                                          const wg_char_training *training);
-
-/* Learns a vocabulary: the 256 bytes, in the order of their characters as in GPT-2's, then merges,
- * then "<|endoftext|>", which vocabulary_size counts. Each merge joins the most frequent pair of
- * neighbours in the parts of the text, of equals the first in order of their tokens, so the
- * vocabulary is the same everywhere. Freed with wg_tokenizer_free. [FORMAT for text that is not
- * UTF-8, or empty; ARGUMENT for a vocabulary below 257] */
 WG__COMMAND wg_tokenizer *wg__bpe_train(const char *text, int64_t length,
                                         const wg_bpe_training *training);
+WG__COMMAND wg_tokenizer *wg__wordpiece_train(const char *text, int64_t length,
+                                              const wg_wordpiece_training *training);
+wg_tokenizer *wg__sentencepiece_train(const char *text, int64_t length,
+                                      const wg_sentencepiece_training *training);
 
 /* A tokenizer of these tokens in this order; they are copied. Freed with wg_tokenizer_free.
  * [FORMAT for an empty, repeated or non-UTF-8 token, or if [UNK] is missing] */
@@ -255,25 +255,8 @@ WG__COMMAND wg_tokenizer *wg__wordpiece_load(const char *path, const wg_wordpiec
  * [IO; ARGUMENT if it is not a WordPiece tokenizer] */
 WG__COMMAND int wg__wordpiece_save(const wg_tokenizer *tokenizer, const char *path);
 
-/* Learns a vocabulary: [PAD] [UNK] [CLS] [SEP] [MASK], then the characters of the text (each as the
- * beginning of a word, and with ## if it occurs within longer words), then merges. Each merge joins
- * the most frequent pair of neighbouring pieces in the words of the text (byte-pair encoding,
- * Sennrich et al. 2016), of equals the first in byte order, so the vocabulary is the same
- * everywhere. Freed with wg_tokenizer_free. [FORMAT for text that is not UTF-8 or has no words;
- * ARGUMENT for a vocabulary that cannot hold the specials and the characters (of the default
- * alphabet: 1000 of them), saying what size can] */
-WG__COMMAND wg_tokenizer *wg__wordpiece_train(const char *text, int64_t length,
-                                              const wg_wordpiece_training *training);
-
-/* Learns a vocabulary. <unk>, <s> and </s> have the ids 0, 1 and 2. Of equally frequent pairs the
- * first in byte order is joined; the unigram model is learnt as by Kudo 2018. Freed with
- * wg_tokenizer_free. [FORMAT for text that is not UTF-8, or has no words; ARGUMENT for a vocabulary
- * that cannot hold the characters; MEMORY] */
-wg_tokenizer *wg__sentencepiece_train(const char *text, int64_t length,
-                                      const wg_sentencepiece_training *training);
-
-/* Writes SentencePiece's tokenizer.model, beside it first and then renamed. [ARGUMENT for a
- * tokenizer that such a file cannot express; IO, MEMORY] */
+/* Writes SentencePiece's tokenizer.model, beside it first and then renamed. [ARGUMENT for
+ * another kind of tokenizer, or for settings that a tokenizer.model does not have; IO, MEMORY] */
 WG__COMMAND int wg__sentencepiece_save(const wg_tokenizer *tokenizer, const char *path);
 
 #endif

@@ -4,9 +4,8 @@
  *     epoch 1         | 1 2 | 0 3 ...
  *
  * A source builds a batch from examples that are given by their numbers. The order is a pure
- * function of seed and epoch, and the random numbers of an example are one of seed, epoch and its
- * place in the epoch. So any position is reached without history, and a resumed run sees the same
- * bits.
+ * function of seed and epoch; the random numbers of an example also depend on its place in the
+ * epoch. So any position is reached without history, and a resumed run sees the same bits.
  *
  *     static int build(void *context, int64_t count, const wg_example *examples, void *batch);
  *
@@ -124,8 +123,8 @@ WG_API void wg_batches_free(wg_batches *batches);
 WG_API int wg_batches_next(wg_batches *batches, void *batch);
 
 /* Keeps the position in a checkpoint, below /train/data, and goes back to it; for wg_task. The
- * fingerprint is a number that identifies the data. [STATE for other data than were saved; as
- * wg__batches_seek and checkpoints] */
+ * fingerprint is a number that identifies the data. [STATE for other data than were saved;
+ * ARGUMENT for a position that no run of these examples has; as checkpoints] */
 WG_API int wg_batches_save(const wg_batches *batches, wg_checkpoint *file, int64_t fingerprint);
 WG_API int wg_batches_restore(wg_batches *batches, wg_checkpoint *file, int64_t fingerprint);
 

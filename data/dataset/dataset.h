@@ -23,8 +23,8 @@
  *
  * Lines "<|endoftext|>" separate documents. Every document begins with the tokenizer's token for
  * the begin of a text (GPT-2's <|endoftext|>, which is begin and end; llama2.c), or ends with its
- * token for the end alone; then white space around documents is removed. For a tokenizer without
- * both only the lines are removed.
+ * token for the end alone; then white space around documents is removed. For a tokenizer with
+ * neither token only the lines are removed.
  *
  * Pairs (WG_TEXT_PAIRS), for translation: two files, line by line. Each line is a sentence; a last
  * one without line break counts. A document is a pair, of two sentences.
@@ -89,8 +89,8 @@ WG_API wg_dataset *wg_dataset_load(int count, const char *const *paths,
                                    const wg_dataset_options *options);
 
 /* The same from a text in memory; length -1: up to the first NUL. Of pairs `text` is the source and
- * `target` its translation, each ended by a NUL; both are borrowed for wg__dataset_pair_text: if it
- * is not called they may be freed. Of other kinds `target` is NULL. */
+ * `target` its translation, each ended by a NUL; both must outlive the dataset if it is used to
+ * score translations by BLEU, which reads them again. Of other kinds `target` is NULL. */
 WG_API wg_dataset *wg_dataset_from_text(const char *text, int64_t length, const char *target,
                                         const wg_tokenizer *tokenizer,
                                         const wg_dataset_options *options);
@@ -105,9 +105,9 @@ WG_API int wg_dataset_load_split(int count, const char *const *paths, const wg_t
 
 /* Splits documents off, to be held out of training, without copying tokens: of sentences every n-th
  * document, n = 1 / share, so that both parts have at least two; of pairs the last `share` of each
- * source, from number (1 - share) N on, rounded down. `dataset` stays, and both parts have its
- * sources' weights. [ARGUMENT for a stream; for a share outside (0, 1/2], of pairs (0, 1); for
- * fewer than four documents, or too few pairs] */
+ * source, from number (1 - share) N on, rounded down. `dataset` does not change, and both parts
+ * have its sources' weights. [ARGUMENT for a stream; for a share outside (0, 1/2], of pairs (0, 1);
+ * for fewer than four documents, or too few pairs] */
 WG_API int wg_dataset_split(const wg_dataset *dataset, double share, wg_dataset **training,
                             wg_dataset **held_out);
 
@@ -116,6 +116,7 @@ WG_API void wg_dataset_free(wg_dataset *dataset);
 
 /* ---- Contents ---- */
 
+/* The number of tokens, and the size of the vocabulary of the tokenizer. Given NULL: 0. */
 WG_API int64_t wg_dataset_tokens(const wg_dataset *dataset);
 WG_API int64_t wg_dataset_vocabulary(const wg_dataset *dataset);
 

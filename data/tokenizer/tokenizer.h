@@ -195,7 +195,9 @@ typedef struct wg_char_training {
                    * it such characters cannot be encoded */
 } wg_char_training;
 
-/* The same from text files together. [also NOT_FOUND, IO] */
+/* The tokenizer of the characters of text files, in order of code points. U+0000, which a token
+ * cannot hold, is written <0x00>. Freed with wg_tokenizer_free.
+ * [NOT_FOUND, IO; FORMAT for text that is not UTF-8, or empty] */
 WG_API wg_tokenizer *wg_char_train_files(int count, const char *const *paths,
                                          const wg_char_training *training);
 
@@ -225,7 +227,12 @@ typedef struct wg_bpe_training {
     wg_bpe_options options;
 } wg_bpe_training;
 
-/* The same from text files, counted together. [also NOT_FOUND, IO] */
+/* Learns a vocabulary from text files, counted together: the 256 bytes, in the order of their
+ * characters as in GPT-2's, then merges, then "<|endoftext|>", which vocabulary_size counts. Each
+ * merge joins the most frequent pair of neighbours in the parts of the text, of equals the first in
+ * order of their tokens, so the vocabulary is the same everywhere. Freed with wg_tokenizer_free.
+ * [NOT_FOUND, IO; FORMAT for text that is not UTF-8, or empty; ARGUMENT for a vocabulary below 257]
+ */
 WG_API wg_tokenizer *wg_bpe_train_files(int count, const char *const *paths,
                                         const wg_bpe_training *training);
 
@@ -265,7 +272,13 @@ typedef struct wg_wordpiece_training {
     wg_wordpiece_report *report; /* is filled in; NULL: it is not wanted */
 } wg_wordpiece_training;
 
-/* The same from text files, counted together. [also NOT_FOUND, IO] */
+/* Learns a vocabulary from text files, counted together: [PAD] [UNK] [CLS] [SEP] [MASK], then the
+ * characters of the text (each as the beginning of a word, and with ## if it occurs within longer
+ * words), then merges. Each merge joins the most frequent pair of neighbouring pieces in the words
+ * of the text (byte-pair encoding, Sennrich et al. 2016), of equals the first in byte order, so the
+ * vocabulary is the same everywhere. Freed with wg_tokenizer_free. [NOT_FOUND, IO; FORMAT for text
+ * that is not UTF-8 or has no words; ARGUMENT for a vocabulary that cannot hold the specials and
+ * the characters (of the default alphabet: 1000 of them), saying what size can] */
 WG_API wg_tokenizer *wg_wordpiece_train_files(int count, const char *const *paths,
                                               const wg_wordpiece_training *training);
 
@@ -295,7 +308,10 @@ typedef struct wg_sentencepiece_training {
     bool byte_fallback;      /* other characters become their bytes, not <unk> */
 } wg_sentencepiece_training;
 
-/* The same from text files, counted together. [also NOT_FOUND, IO] */
+/* Learns a vocabulary from text files, counted together. <unk>, <s> and </s> have the ids 0, 1 and
+ * 2. Of equally frequent pairs the first in byte order is joined. Freed with wg_tokenizer_free.
+ * [NOT_FOUND, IO; FORMAT for text that is not UTF-8, or has no words; ARGUMENT for a vocabulary
+ * that cannot hold the characters; MEMORY] */
 WG_API wg_tokenizer *wg_sentencepiece_train_files(int count, const char *const *paths,
                                                   const wg_sentencepiece_training *training);
 
