@@ -50,8 +50,8 @@ static void write_token(const wg_generated_token *token, void *context) {
     fflush(w->out);
 }
 
-/* Model and prompt. A prompt that does not fit is refused before anything is written. The prompt
- * goes through the stream first, so that its continuation is decoded as such. */
+/* Model and prompt. A prompt that does not fit is refused before anything is written. The stream
+ * decodes the prompt first, so that the tokens after it are decoded as its continuation. */
 static int prepare(writer *w, arguments *a) {
     wg__trained *t = &w->trained;
     const wg_prompt_room *room = &w->room;

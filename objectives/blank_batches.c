@@ -183,7 +183,7 @@ int wg__blanked_batch(const wg_blank_tokens *tokens, int64_t rows, const wg__bla
         const wg__blanked_text *b = &blanks[i];
         wg__blank_row_put(&row, tokens->beginning);
         for (int64_t t = 0; t < b->count;) {
-            const wg__blank_span *span = NULL; /* that begins here: they are few */
+            const wg__blank_span *span = NULL; /* the span that begins here; spans are few */
             for (int64_t s = 0; s < b->span_count && !span; s++)
                 span = b->spans[s].first == t ? &b->spans[s] : NULL;
             wg__blank_row_put(&row, span ? b->mask : b->text[t]);
@@ -474,6 +474,8 @@ wg_batches *wg__blank_batches_new(const wg_dataset *corpus, const wg_tokenizer *
         &(wg_batch_source){.context = batches, .build = build, .free = free_blanking}, &batching);
 }
 
+/* ---- A batch as a table ---- */
+
 typedef struct table {
     const wg_tokenizer *tokenizer;
     wg_blank_tokens tokens;
@@ -520,8 +522,6 @@ static void append_column(wg__text *text, const char *token, int width) {
     for (int written = append_token(text, token); written < width; written++)
         append(text, " ");
 }
-
-/* ---- Lines ---- */
 
 /* What the token at a place has to predict, or "". */
 static const char *label_text(const table *t, int64_t place) {

@@ -12,8 +12,8 @@
  * Part A is the text with one mask in place of each span; Part B has the spans in random order,
  * each after a start token and followed by an end token to predict. A token of Part B has the
  * position of its mask, and its place in the span as second position; Part A's second position is
- * 0. All tokens see Part A; Part B also sees the tokens before it in Part B. So a mask follows from
- * Part A's length.
+ * 0. All tokens see Part A; Part B also sees the tokens before it in Part B. So the attention mask
+ * depends on nothing but the length of Part A.
  *
  * A run may mix three objectives: lengths of spans come from Poisson(3) until 15 % of the text is
  * masked ([MASK]); whole sentences are masked until it is 15 % ([sMASK]); the last 50 to 100 % of

@@ -153,6 +153,7 @@ static wg_tensor *vectors(const wg_training *t, const wg_pair_batch *batch) {
     return wg_div(pooled, wg_clamp(wg_norm(pooled, 2, 1, &axis, true), 1e-12, INFINITY));
 }
 
+/* Cosines of the first texts of pairs with all second texts, / temperature: (B, B). */
 static wg_tensor *similarities(const wg_training *t, const wg_pair_batch *batch) {
     wg_tensor *all = vectors(t, batch);
     const int64_t count = all ? wg_tensor_size(all, 0) / 2 : 0;

@@ -185,9 +185,10 @@ const wg_objective_training wg__head_training = {.adapt = wg__head_adapt,
  * the second) and `mcc` (Matthews' correlation, 0 where it is not defined).
  *
  * Of an evaluation of multi-label, where a label is predicted if its probability is above 1/2, over
- * N texts and K labels: `loss`; `f1`, micro: of all labels together; `macro_f1`: the mean of those
- * of each label, 0 where it is neither there nor predicted; `exact`, the share of texts all of
- * whose labels are right; and `majority`, the f1 of always predicting the commonest label alone.
+ * N texts and K labels: `loss`; `f1`, micro: of all labels together; `macro_f1`: the mean over the
+ * labels of a label's f1, which is 0 if the label neither occurs nor is predicted; `exact`, the
+ * share of texts all of whose labels are right; and `majority`, the f1 of always predicting the
+ * commonest label alone.
  *
  * Of an evaluation of regression: the `loss`, which is the mean squared error, `pearson` and
  * `spearman`, the correlations of predicted and wanted numbers, and `variance`, the mean squared

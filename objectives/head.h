@@ -1,5 +1,5 @@
-/* Fine-tuning of an encoder with a head: what all tasks share. A wg__head_task says how a task
- * differs from the others.
+/* Fine-tuning of an encoder with a head: the code that all tasks share. The functions of a
+ * wg__head_task differ from task to task.
  *
  *     file --read--> examples, shuffled --> encoder, head --outputs--> loss
  *                                                         '--> predictions --> metrics, a file
@@ -71,7 +71,7 @@ wg_tensor *wg__head_loss(wg_training *t, const void *batch, wg_metrics *metrics)
 int wg__head_evaluate(wg_training *t, int64_t batches, wg_metrics *metrics);
 extern const wg_objective_training wg__head_training;
 
-/* What tasks share that predict one label of a text. */
+/* Functions of the tasks that predict one label for each text. */
 wg_tensor *wg__label_loss(wg_tensor *const outputs[2], const wg__example_batch *batch);
 int wg__label_measure_step(wg_tensor *const outputs[2], const wg__example_batch *batch,
                            wg_metrics *metrics);
@@ -84,7 +84,7 @@ void wg__label_describe(const wg_training *t, FILE *stream);
 void wg__label_print(const wg_metrics *metrics, FILE *stream);
 extern const wg_metric_row wg__label_metrics[];
 
-/* Members of the record of such a task. */
+/* Members of the record of a task that predicts one label for each text. */
 #define WG__LABEL_TASK                                                                             \
     .prediction = sizeof(int64_t), .loss = wg__label_loss, .measure_step = wg__label_measure_step, \
     .predict = wg__label_predict, .measure = wg__label_measure, .write = wg__label_write

@@ -17,7 +17,7 @@ const char *wg__mask_unit_name(int unit) {
     return unit >= 0 && unit <= WG_MASK_SPANS ? names[unit] : NULL;
 }
 
-/* Those of mlm, then the one that hybrid has besides. */
+/* The settings of mlm, then the setting that only hybrid has. */
 static const wg_setting setting_rows[] = {
     {"masked-share", WG_SETTING_NUMBER, AT(masked_share), .low = 0.001, .high = 1, .fixed = true,
      .standard = "0.3", .argument = "X",
@@ -441,7 +441,7 @@ static const wg_objective_training training = {.begin = begin,
                                                .weigh = weigh,
                                                .evaluate = evaluate};
 
-/* Members of all three. */
+/* Members of all three records. */
 #define DATA_BY(function)                                                                          \
     .text = WG_TEXT_SENTENCES, .batches = function, WG__BATCH_OF(wg__masked_batch, tokens),        \
     .describe = wg__describe_sentences

@@ -52,7 +52,8 @@ typedef struct wg_evaluation_options {
 
 enum { WG_EVALUATES_BY_DOCUMENT = 1, WG_EVALUATES_PREDICTIONS = 2, WG_EVALUATES_TRANSLATIONS = 4 };
 
-/* The parts of a training. All are borrowed and must outlive it, of `model` its module. */
+/* The parts of a training. All parts are borrowed, and must outlive the training; of `model` its
+ * module must. */
 typedef struct wg_training_setup {
     const wg_model *model;
     const wg_tokenizer *tokenizer;

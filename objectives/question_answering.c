@@ -137,7 +137,7 @@ static answer_span *choose_answers(const wg__head_run *run) {
 
 static int measure(const wg__head_run *run, wg_metrics *metrics) {
     const wg__squad *squad = squad_of(run->held_out);
-    bool chinese = false; /* most characters of the wanted answers are */
+    bool chinese = false; /* whether most characters of the wanted answers are Chinese */
     int64_t ideographs = 0, letters = 0;
     for (int64_t q = 0; q < wg__squad_questions(squad); q++)
         for (int64_t i = 0; i < wg__squad_answers(squad, q); i++)

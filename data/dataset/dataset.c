@@ -194,7 +194,7 @@ int64_t wg_dataset_vocabulary(const wg_dataset *dataset) {
     return dataset ? dataset->vocabulary : 0;
 }
 
-/* Loops end even if the disk fails. */
+/* If the disk fails, this is the end of all documents, so that loops end. */
 int64_t wg__dataset_document_start(const wg_dataset *dataset, int64_t document) {
     if (!dataset || document < 0 || document > dataset->documents)
         return -1;

@@ -112,7 +112,7 @@ static int replace_entities(texts *t) {
     return 0;
 }
 
-/* Puts a space before and after each Chinese character, or each of all. */
+/* Puts a space before and after each Chinese character, or, if `all`, each character. */
 static int separate(texts *t, bool all) {
     const utf8proc_uint8_t *bytes = (const utf8proc_uint8_t *)t->current.bytes;
     for (int64_t at = 0; at < t->current.length;) {
@@ -260,7 +260,7 @@ static int count_grams(wg__bleu *bleu, const wg_token_list *hypothesis,
         const int64_t ours = sort_grams(hypothesis, order, grams);
         const int64_t theirs = sort_grams(reference, order, others);
         bleu->totals[order - 1] += ours;
-        /* What both sorted lists have counts as often as it is in both. */
+        /* An n-gram of both sorted lists counts as often as both have it. */
         for (int64_t i = 0, j = 0; i < ours && j < theirs;) {
             const int comparison = compare(&grams[i], &others[j]);
             bleu->matches[order - 1] += comparison == 0;

@@ -1,4 +1,4 @@
-/* Spans of tags: see score.h. */
+/* Spans of tags, and correlations: see score.h. */
 #include <string.h>
 #include <math.h>
 

@@ -66,6 +66,8 @@ static int learn(extender *e, const wg__texts *texts, int64_t most) {
     return 0;
 }
 
+/* Appends the pieces of a token: itself, if it is an old one. The list may move as it grows, so the
+ * pieces of a new token are read from the list by index. */
 static int append_pieces(const wg_vocabulary_extension *x, int64_t old_size, int32_t id,
                          wg_token_list *pieces) {
     if (id < old_size)

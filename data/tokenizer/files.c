@@ -197,7 +197,7 @@ static int refuse_setting(const char *key, const json_t *value, const char *want
     return -1;
 }
 
-/* Of WordPiece. */
+/* True if a WordPiece tokenizer lower-cases texts. */
 static bool is_lower_case(const wg_tokenizer *tokenizer) {
     json_t *options = tokenizer->kind->options_to_json(tokenizer);
     const bool lower = json_is_true(json_object_get(options, "lower_case"));
@@ -277,6 +277,8 @@ static int check_settings(wg_tokenizer *tokenizer, const json_t *settings) {
         special[WG_TOKEN_BEGIN] = -1; /* no text begins with it */
     return status;
 }
+
+/* ---- Loading ---- */
 
 static wg_tokenizer *load_bytes(const char *path, const char *bytes, int64_t length) {
     if (bytes[strspn(bytes, " \t\r\n")] == '{') {

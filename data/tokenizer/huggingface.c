@@ -308,7 +308,8 @@ static int read_vocabulary(reading *r) {
     wg__free(by_id);
     if (status < 0)
         return -1;
-    /* The ids of added tokens must continue those of the model. */
+    /* Added tokens of the model's vocabulary have the same text there; the others get the next ids,
+     * and no id may be left out. */
     size_t i;
     json_t *token;
     json_array_foreach((json_t *)r->added, i, token) {
@@ -333,7 +334,7 @@ static int read_vocabulary(reading *r) {
     return 0;
 }
 
-/* Merges: "left right", or in newer files ["left", "right"]. */
+/* Reads the merges: "left right", or in newer files ["left", "right"]. */
 static int read_merges(const reading *r, int32_t (**merges)[2], int64_t *count) {
     const json_t *list = json_object_get(r->model, "merges");
     wg__strings known = {0};

@@ -229,8 +229,8 @@ bool wg__blank_is_mask(const wg_blank_tokens *tokens, int32_t id);
 
 enum { WG_SENTINELS = 100 };
 
-/* Missing tokens are added in this order: </s>, padding, then 100 sentinels of which the last id is
- * <extra_id_0>, as in the published models. */
+/* Tokens that the tokenizer lacks get the ids after its own: first </s>, then padding, then 100
+ * sentinels, down from <extra_id_99>: <extra_id_0> has the last id, as in the published models. */
 typedef struct wg__sentinels {
     int32_t sentinels[WG_SENTINELS]; /* <extra_id_0>, <extra_id_1>.. */
     int sentinel_count;              /* as many as the vocabulary has, or all */
@@ -322,7 +322,7 @@ int wg__split(const wg__splitter *splitter, const char *text, int64_t length,
  * stand for themselves (! to ~, U+00A1 to U+00AC, U+00AE to U+00FF), the others for U+0100,
  * U+0101... in their order: a space is U+0120. */
 
-/* Writes a byte's letter as UTF-8; its length is 1 or 2. */
+/* Writes a byte's letter as UTF-8. Returns its length, 1 or 2. */
 int64_t wg__byte_to_letter(unsigned char byte, char letter[2]);
 
 /* Appends the bytes of these letters, or the letters if one is outside the alphabet. [MEMORY] */

@@ -24,7 +24,7 @@ wg__pair *wg__pair_table_add(wg__pair_table *table, int32_t left, int32_t right)
     if (slot)
         return slot;
     uint64_t size = table->slots ? table->mask + 1 : 0;
-    if ((uint64_t)(table->count + 1) * 2 > size) { /* at least half of the slots are free */
+    if ((uint64_t)(table->count + 1) * 2 > size) { /* half of the slots stay free, or more */
         size = size ? size * 2 : 64;
         wg__pair *slots = wg__alloc_array(size, sizeof *slots);
         if (!slots)
@@ -50,6 +50,8 @@ void wg__pair_table_clear(wg__pair_table *table) {
     wg__free(table->slots);
     *table = (wg__pair_table){0};
 }
+
+/* ---- Applying merges to few ids: scan all pairs for the best ---- */
 
 typedef struct candidate {
     int32_t rank, joined;
@@ -214,6 +216,8 @@ int wg__rank_scores(int64_t count, const double *scores, int32_t *ranks) {
     return 0;
 }
 
+/* ---- Learning: counting words and pairs ---- */
+
 typedef struct wg__counted_pair {
     int32_t left, right; /* pieces */
     int64_t count;
@@ -301,7 +305,8 @@ static int count_pairs(trainer *t, int64_t word, int sign, bool note, int32_t fr
         t->pairs[number].count += sign * t->word_counts[word];
         if (!note || (fresh >= 0 && symbols[i] != fresh && symbols[i + 1] != fresh))
             continue;
-        /* Words come one after the other: a pair that occurs twice in one has it as last place. */
+        /* Words are noted one after the other, so the last place of a pair that occurs twice in
+         * this word is this word already. */
         const place p = {(int32_t)word, t->pairs[number].last_place};
         if (p.previous >= 0 && t->places[p.previous].word == p.word)
             continue;
@@ -409,6 +414,7 @@ int wg__learn_merges(trainer *t, wg__word_splitter split) {
         if (heap_push(t, p) < 0)
             return -1;
     while (t->heap_count > 0 && t->pieces.count < t->most_pieces) {
+        /* Takes the top of the heap; the last entry sinks down from there. */
         heap_entry *heap = t->heap, top = heap[0], last = heap[--t->heap_count];
         int64_t i = 0;
         for (;;) {

@@ -466,6 +466,8 @@ void wg_decode_stream_free(wg_decode_stream *stream) {
     wg__free(stream);
 }
 
+/* ---- Texts for training ---- */
+
 int wg__each_text(const wg__texts *texts, const char *where,
                   int (*add)(void *context, const char *text, int64_t length, const char *name),
                   void *context) {

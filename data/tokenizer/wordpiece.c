@@ -94,15 +94,14 @@ static int64_t split_lines(char *text, int64_t length, const char ***lines) {
 
 wg_tokenizer *wg__wordpiece_load(const char *path, const wg_wordpiece_options *options) {
     int64_t length, count = -1;
-    char *text = wg__text_file_read(path, &length, "wg__wordpiece_load"), entry[512];
+    char *text = wg__text_file_read(path, &length, "wordpiece"), entry[512];
     const char **lines = NULL;
     if (!text)
         return NULL;
     snprintf(entry, sizeof entry, "%s: line", path);
-    if (wg__utf8_check(text, length, path, "wg__wordpiece_load") == 0) {
+    if (wg__utf8_check(text, length, path, "wordpiece") == 0) {
         if (memchr(text, '\0', (size_t)length))
-            wg_fail(WG_ERROR_FORMAT, "wg__wordpiece_load", "%s has a NUL byte: not a vocabulary",
-                    path);
+            wg_fail(WG_ERROR_FORMAT, "wordpiece", "%s has a NUL byte: not a vocabulary", path);
         else
             count = split_lines(text, length, &lines);
     }
@@ -116,7 +115,7 @@ int wg__wordpiece_save(const wg_tokenizer *tokenizer, const char *path) {
     if (!tokenizer)
         return -1;
     if (tokenizer->kind != &wg__wordpiece_kind)
-        return wg_fail(WG_ERROR_ARGUMENT, "wg__wordpiece_save",
+        return wg_fail(WG_ERROR_ARGUMENT, "wordpiece",
                        "a %s tokenizer has no vocab.txt; wg_tokenizer_save writes any kind",
                        tokenizer->kind->name);
     wg__text text = {0};
@@ -128,7 +127,7 @@ int wg__wordpiece_save(const wg_tokenizer *tokenizer, const char *path) {
             status = wg__text_append(&text, "\n", 1);
     }
     if (status == 0)
-        status = wg__replace_file(path, text.bytes, text.length, "wg__wordpiece_save");
+        status = wg__replace_file(path, text.bytes, text.length, "wordpiece");
     wg__free(text.bytes);
     return status;
 }
@@ -321,6 +320,8 @@ const wg__tokenizer_kind wg__wordpiece_kind = {
     .count_words = count_words,
 };
 
+/* ---- Training ---- */
+
 typedef struct trainer {
     wg_wordpiece_training settings;
     const char *source;       /* names the text in messages */
@@ -337,8 +338,6 @@ static int count_word(void *context, const char *word, int64_t length, int64_t c
     }
     return wg__count_word(&t->words, word, length);
 }
-
-/* ---- Training ---- */
 
 static int compare_text(const void *a, const void *b) {
     return strcmp(((const wg__letter *)a)->text, ((const wg__letter *)b)->text);
@@ -377,6 +376,7 @@ static int64_t choose_letters(trainer *t, const wg__alphabet *a) {
     return t->report.alphabet = count;
 }
 
+/* Adds the initial pieces: the letters in byte order, then the letters that continue words. */
 static int add_alphabet(trainer *t, wg__alphabet *a) {
     if (a->count == 0)
         return wg_fail(WG_ERROR_FORMAT, "wordpiece_train", "%s has no words to learn from",
