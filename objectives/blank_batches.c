@@ -255,8 +255,8 @@ static int64_t sentence_start(const blanking *batches, int64_t sentence) {
     return wg__dataset_sentence_start(batches->corpus, sentence);
 }
 
-/* The next text of a document from token `at` on: whole sentences, as many as there is room for, or
- * a part of one that is too long. `sentence` is the first that begins there or later. */
+/* The next text of a document from token `at` on: as many whole sentences as there is room for, or
+ * a part of a sentence that is too long. `sentence` is the first sentence from there on. */
 static text next_text(const blanking *batches, int64_t at, int64_t sentence, int64_t document_end) {
     const int64_t room = batches->options.sequence - 1;
     int64_t end = at, next = sentence;

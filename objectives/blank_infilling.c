@@ -306,7 +306,7 @@ static int search(filling *f, wg__blank *blank) {
     const int64_t seen = f->caches[0].length;
     wg_beam_result found = {0};
     int result = wg__beam_search(&model, 1, &f->most, &options, &found);
-    /* Back to where the search began, one row, which then sees what was found. */
+    /* The caches go back to one row as before the search, and then read the tokens found. */
     if (result == 0)
         result = search_reorder(f, 1, (int64_t[]){0});
     for (int64_t i = 0; result == 0 && i < f->sizes.layers; i++)

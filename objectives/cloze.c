@@ -70,7 +70,7 @@ static int check_pattern(wg__cloze *cloze) {
     return 0;
 }
 
-/* Whether what stands at `c` in the pattern has the space before it as its own. */
+/* Whether the space before the place or blank at `c` of the pattern belongs to it. */
 static bool takes_space(const wg__cloze *cloze, const wg_tokenizer *tokenizer, const char *c) {
     return c > cloze->pattern && c[-1] == ' ' && wg__spaces_begin_words(tokenizer);
 }

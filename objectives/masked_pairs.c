@@ -47,7 +47,7 @@ static segment gather(const wg_dataset *corpus, int64_t first, int64_t document_
     return s;
 }
 
-/* The next example of a document, from sentence *at on, which moves behind what was used. */
+/* The next example of a document, from sentence *at on; *at moves behind the sentences used. */
 static example next_example(const pairing *p, int64_t document, int64_t *at, wg_generator *g) {
     const wg_dataset *corpus = p->corpus;
     int64_t target = p->options.sequence - FRAME_TOKENS;

@@ -200,7 +200,8 @@ void wg_training_free(wg_training *training) {
 
 /* ---- The task ---- */
 
-/* What changes in the course of a run does so between steps, not between the batches of one. */
+/* Settings that change in the course of a run change between steps, not between the batches of a
+ * step. */
 static void task_begin_step(void *context) {
     wg_training *t = context;
     const wg_data_position at = wg__batches_position(t->batches);

@@ -390,9 +390,9 @@ typedef struct wg_cloze_options {
     wg_setting_list verbalizer; /* "LABEL=TEXT" each */
 } wg_cloze_options;
 
-/* The objectives in order, up to NULL; the one of that name; that of a checkpoint: the one that it
- * names in /objective, else the first of which it has a mark, else the model's first. NULL with
- * [NOT_FOUND, listing them; IO, FORMAT] */
+/* The objectives in order, up to NULL; an objective by its name; the objective of a checkpoint: as
+ * /objective names it, else the first objective with a mark that the checkpoint has, else the
+ * first for its model. NULL with [NOT_FOUND, listing them; IO, FORMAT] */
 WG_API const wg_objective *wg_objective_at(int index);
 WG_API const wg_objective *wg_objective_find(const char *name);
 WG_API const wg_objective *wg_objective_of(const char *path);

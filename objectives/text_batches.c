@@ -85,8 +85,8 @@ static int compare(const void *left, const void *right) {
 
 /* ---- Batches ---- */
 
-/* Runs texts from number `first` on that have its length, as many different ones as a batch takes,
- * if `owner` is this rank. Gives the first that is not among them, or -1. */
+/* Runs the texts from number `first` on of the same length, as many different texts as a batch
+ * takes, if `owner` is this rank. Gives the number of the text behind them, or -1. */
 static int64_t run_batch(batching *b, int64_t first, int owner, char *results) {
     const wg__text_job *job = b->job;
     const int64_t length = b->texts[first].count,

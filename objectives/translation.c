@@ -182,7 +182,7 @@ static int compare_lengths(const void *left, const void *right) {
     return (a->index > b->index) - (a->index < b->index);
 }
 
-/* Of a vocabulary that the model has larger, only what the tokenizer knows. */
+/* Leaves out ids that the tokenizer does not know: the model may have a larger vocabulary. */
 static char *decode(const translator *t, wg_token_list *list) {
     const int64_t known = wg_tokenizer_size(t->tokenizer);
     int64_t count = 0;

@@ -44,8 +44,8 @@ typedef struct wg__translation_batch_options {
 } wg__translation_batch_options;
 
 /* Batches (wg__translation_batch) of pairs, which must outlive them; an example of wg_batches is a
- * whole batch of pairs. With the present weights, an epoch has as many pairs as the dataset, each
- * source by its weight, and a few batches more or less than another. [ARGUMENT for options out of
+ * whole batch of pairs. An epoch has as many pairs as the dataset, from each source by its present
+ * weight; epochs may differ by a few batches. [ARGUMENT for options out of
  * range, a batch that does not hold one sentence of the longest, or pairs that are all too long;
  * MEMORY; as reading pairs] */
 wg_batches *wg__translation_batches_new(const wg_dataset *pairs,

@@ -173,7 +173,7 @@ static int compare(const void *left, const void *right) {
     return (a->pair > b->pair) - (a->pair < b->pair);
 }
 
-/* Draws of an epoch's own generator that shuffling its batches does not come to. */
+/* Draws of an epoch's own generator that shuffling its batches never reaches. */
 #define CHOOSING (UINT64_C(1) << 62)
 #define ORDERING UINT64_MAX
 

@@ -70,9 +70,9 @@ typedef struct wg_batches_options {
     int64_t examples; /* in an epoch, where the source has no plan */
     uint64_t seed;    /* of order and random numbers */
 
-    /* Weighted sources: an epoch has as many examples as without, of each source as many as its
-     * weight asks: all of its examples as often as they go into that, and for the rest a random
-     * choice, another one in each epoch.
+    /* Weights share out the examples of an epoch among the sources; their number stays the same. A
+     * source whose share is larger than the source is repeated whole, as often as it fits; the rest
+     * of the share is drawn at random in each epoch.
      *
      *     examples    |0 a 1 a 2 a|3 b 4 b 5 b 6 b 7 b|       weights 3 and 1, ends 3 and 8
      *     an epoch     0 1 2 0 1 2 5 6                        before it is shuffled

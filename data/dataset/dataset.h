@@ -78,10 +78,10 @@ typedef struct wg_dataset_options {
     const wg_token_storage *storage; /* NULL: a temporary file */
 } wg_dataset_options;
 
-/* Reads and tokenises text files; of pairs a source and its target, and so on (a token file of
- * pairs stands for both). `options` may be NULL: sentences. The tokenizer is not kept. Freed with
+/* Reads and tokenises text files; of pairs each source with its target behind it, or one token file
+ * in place of the two. `options` may be NULL: sentences. The tokenizer is not kept. Freed with
  * wg_dataset_free. NULL with [NOT_FOUND, IO; FORMAT for text that is not UTF-8, with file and line,
- * a file without words or of which no text is left, pairs of different line counts or with an empty
+ * a file without words or with an empty part, pairs of different line counts or with an empty
  * line, and a damaged token file; ARGUMENT for shares out of order, a file without its other side,
  * and for a token file of another tokenizer or kind; MEMORY] */
 WG_API wg_dataset *wg_dataset_load(int count, const char *const *paths,

@@ -21,7 +21,7 @@ typedef struct reading {
     wg__labelled_text *text;
 } reading;
 
-/* Appends the tokens of one text, that of a column, with its prefix. */
+/* Appends the tokens of a column's text, with the prefix of the column. */
 static int add_tokens(reading *r, int column, const char *text) {
     wg_token_list *tokens = &r->text->tokens;
     const int64_t before = tokens->count;

@@ -195,8 +195,8 @@ static int read_line(void *context, char *line) {
         return wg__fail_line(&r->line, "%d columns; the lines before have %d", count, r->columns);
     if (r->conllu && strpbrk(columns[0], "-."))
         return 0;
-    /* Adds a word; it begins a sentence if it is the first of one, and a window if it is, or has no
-     * room in the one before. */
+    /* Adds a word. A window begins with the first word of a sentence, and with a word that has no
+     * room in the window before. */
     const char *text = columns[r->token];
     const char *tag = columns[r->tag];
     wg__tagged_words *words = r->words;

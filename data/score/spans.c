@@ -73,7 +73,7 @@ void wg__spans_count(int64_t count, const char *const *wanted, const char *const
     while (a.first >= 0 || b.first >= 0) {
         counts->right += a.first >= 0 && b.first >= 0 &&
                          (a.first == b.first && a.last == b.last && strcmp(a.type, b.type) == 0);
-        /* The one that ends first cannot equal a later one of the other sequence. */
+        /* The span that ends first cannot equal a later span of the other sequence. */
         const bool takes_a = a.first >= 0 && (b.first < 0 || a.last <= b.last);
         const bool takes_b = b.first >= 0 && (a.first < 0 || b.last <= a.last);
         counts->wanted += takes_a;

@@ -315,8 +315,9 @@ static wg_tokenizer *load_bytes(const char *path, const char *bytes, int64_t len
     return tokenizer;
 }
 
-/* Sets the tokens of encoders that the vocabulary's names have not told, such as RoBERTa's <s>,
- * which is also the class token: {"cls_token": "<s>"}, or {"cls_token": {"content": "<s>"}}. */
+/* Sets the special tokens of encoders that are not known by their names in the vocabulary, such as
+ * RoBERTa's <s>, which is also the class token: {"cls_token": "<s>"}, or {"cls_token": {"content":
+ * "<s>"}}. */
 static int name_missing(wg_tokenizer *tokenizer, const json_t *names) {
     static const wg_special_token which[] = {WG_TOKEN_CLASS, WG_TOKEN_SEPARATOR, WG_TOKEN_MASK};
     for (size_t i = 0; i < sizeof which / sizeof which[0]; i++) {

@@ -511,8 +511,8 @@ static int encode_word(const wg_tokenizer *tokenizer, const char *word, int64_t 
     return status;
 }
 
-/* The log probability of each learnt piece by its share of the pieces of the text. It is more than
- * that of any two pieces of which it can be made, which would be taken otherwise. */
+/* The log probability of each learnt piece by its share of the pieces of the text, raised where
+ * two pieces that make up the learnt piece would otherwise have the greater sum and be chosen. */
 static int unigram_scores(const wg__pieces *p, const wg__merge_training *words, double *scores) {
     const int64_t old = p->base.vocabulary.count, count = words->pieces.count;
     int64_t *uses = wg__calloc((size_t)count, sizeof *uses), all = 0;
