@@ -140,8 +140,10 @@ static json_t *take_scalar(cursor *c, uint32_t type) {
         return isfinite(real) ? json_real(real) : json_null();
     case WG__GGUF_BOOL:
         return json_boolean(bits);
-    default: /* nothing that is counted exceeds 2^63 - 1 */
+    case WG__GGUF_U64: /* nothing that is counted exceeds 2^63 - 1 */
         return bits > INT64_MAX ? json_null() : json_integer((json_int_t)bits);
+    default:
+        return json_integer((json_int_t)bits);
     }
 }
 

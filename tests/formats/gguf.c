@@ -81,7 +81,7 @@ static void set_flag(const char *path, const char *key, bool value) {
 
 /* ---- Positions, and other keys of the architecture ---- */
 
-enum { NUMBER, TEXT, FLAG };
+enum { NUMBER, TEXT, FLAG, INTEGER };
 
 typedef struct key {
     int kind;
@@ -95,7 +95,11 @@ static void put(wg__text *keys, const key *k) {
         wg__gguf_put_text(keys, k->name, k->text);
     else if (k->kind == FLAG)
         wg__gguf_put_bool(keys, k->name, k->number != 0);
-    else
+    else if (k->kind == INTEGER) {
+        wg__gguf_add_string(keys, k->name, strlen(k->name));
+        wg__gguf_add_u32(keys, WG__GGUF_I64);
+        wg__gguf_add_u64(keys, (uint64_t)(int64_t)k->number);
+    } else
         wg__gguf_put_f32(keys, k->name, k->number);
 }
 
@@ -158,6 +162,7 @@ START_TEST(a_key_that_changes_the_computation_is_refused_by_name) {
         {{FLAG, "llama.attention.causal", 0, NULL}, "llama.attention.causal is 0; only 1"},
         {{FLAG, "llama.use_parallel_residual", 1, NULL}, "llama.use_parallel_residual is 1"},
         {{NUMBER, "llama.expert_count", 8, NULL}, "llama.expert_count is 8"},
+        {{INTEGER, "llama.expert_count", -8, NULL}, "llama.expert_count is -8"},
         {{NUMBER, "llama.rope.scaling.attn_factor", 2, NULL}, "attn_factor is 2"},
         {{TEXT, "llama.tensor_data_layout", 0, "reference"}, "llama.tensor_data_layout"},
         {{NUMBER, "llama.something_new", 1, NULL}, "the key llama.something_new is not known"},
