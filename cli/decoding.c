@@ -191,6 +191,10 @@ const wg_objective *wg__trained_objective(const char *path, const char *verb,
     return NULL;
 }
 
+bool wg__gives_vectors(const wg_objective *objective) {
+    return !objective->head;
+}
+
 int wg__trained_load(wg__trained *trained, const wg_objective *objective, const char *path) {
     *trained = (wg__trained){.objective = objective};
     return objective->training->load

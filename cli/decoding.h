@@ -50,6 +50,10 @@ typedef struct wg__trained {
 const wg_objective *wg__trained_objective(const char *path, const char *verb,
                                           bool (*can)(const wg_objective *objective));
 
+/* True for objectives whose models give hidden states: no head stands on them. `embed', and
+ * `report' for the attention to a text, take these models. */
+bool wg__gives_vectors(const wg_objective *objective);
+
 /* Reads model and tokenizer. 0, or -1 with an error; cleared in every case. */
 int wg__trained_load(wg__trained *trained, const wg_objective *objective, const char *path);
 void wg__trained_clear(wg__trained *trained);

@@ -120,14 +120,10 @@ static int print_similar(const job *j) {
     return 0;
 }
 
-static bool gives_vectors(const wg_objective *objective) {
-    return !objective->finetunes || objective == &wg_contrastive;
-}
-
 /* 0, 1 if a signal ended it, -1. */
 static int run(job *j) {
     const arguments *a = j->arguments;
-    const wg_objective *objective = wg__trained_objective(a->run, "embed", gives_vectors);
+    const wg_objective *objective = wg__trained_objective(a->run, "embed", wg__gives_vectors);
     int ready = !objective || wg__cli_read_lines("embed", a->text, a->limit, add_text, j) < 0 ||
                         (a->similar && add_text(j, "--similar", 1, a->similar) < 0) ||
                         wg__trained_load(&j->trained, objective, a->run) < 0

@@ -336,9 +336,8 @@ static int write_attention(const report *r) {
     const wg_tokenizer *tokenizer = r->trained.tokenizer;
     const wg_text_source source = {.text = r->arguments->text};
     const bool encodes = model->type->shape == WG_ENCODER;
-    const wg_objective *objective = r->trained.objective;
     if (!(model->type->shape & (WG_ENCODER | WG_DECODER)) ||
-        (objective->head && objective != &wg_cloze_objective)) {
+        !wg__gives_vectors(r->trained.objective)) {
         write_section(r->page, "Attention", "It is shown of encoders and decoders without a head.");
         return 0;
     }
