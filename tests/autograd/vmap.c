@@ -566,7 +566,7 @@ static wg_tensor *of_conv2d(wg_tensor *x) {
 
 static wg_tensor *of_max_pool2d(wg_tensor *x) {
     return wg_square(wg_max_pool(wg_reshape(x, WG_DIMS(1, 1, 4, 4)),
-                                   &(wg_pool_options){.kernel = {2, 2}}, NULL));
+                                 &(wg_pool_options){.kernel = {2, 2}}, NULL));
 }
 
 static wg_tensor *of_attention(wg_tensor *x) {
