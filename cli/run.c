@@ -518,7 +518,8 @@ static int agree_on_command(const wg__run *r) {
     return status;
 }
 
-/* Attaches the adapters that the options describe, or of a resumed run its checkpoint. */
+/* Sets the checkpointing of activations and the seed of dropout, and attaches adapters: by the
+ * options, or in a resumed run by its checkpoint. */
 static int prepare_module(wg__run *r) {
     enum { MOST = 64 };
     const wg__training_settings *s = &r->settings.training;

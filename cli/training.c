@@ -362,8 +362,8 @@ static int run_verb(wg__run *r, const wg__usage *usage, int argc, char **argv) {
         wg__settings_decide(&r->settings.all, deterministic);
     }
     code = wg__cli_check(code);
-    /* What the model, its preset and the objective want of a run. A preset that there is not is
-     * told when the model is made. */
+    /* Defaults of the model, its preset and the objective. An unknown preset is refused when the
+     * model is made. */
     const wg__text_settings *text = &r->settings.text;
     const wg_model_preset *preset = NULL;
     if (code == 0 && r->type && !r->resume && !text->config && !text->init)

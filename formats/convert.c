@@ -138,7 +138,7 @@ static int read_model(conversion *c, const char *in) {
                      : make_module(c, json, object, config);
         wg__config_integer(object, "bigram_vocab_size", &c->bigrams);
     }
-    /* Of settings with several values, such as the tokens that end a text, the first one counts. */
+    /* A setting may list several values, as the tokens that end a text; its first value is kept. */
     for (int i = 0; status == 0 && i < c->type->settings.count; i++) {
         const wg_setting *row = &c->type->settings.rows[i];
         char text[160];
@@ -207,9 +207,9 @@ static bool is_of_model(const conversion *c, const char *name) {
     return find_entry(c, name, &original) >= 0;
 }
 
-/* A trainer saves {"model": ..., "optimizer": ...}, and wrappers put their names before those of
- * the model. So where no tensor has a name of the model, each beginning of a name up to a dot is a
- * candidate if the rest is such a name. */
+/* Trainers save {"model": ..., "optimizer": ...}, and wrappers add a prefix to the names of the
+ * model's tensors. If no tensor has a name of the model, each part of a name up to a dot is a
+ * candidate for this prefix if the rest of the name is the name of a tensor of the model. */
 
 enum { MOST_PREFIXES = 16, MOST_NAMES = 4096, MOST_DOTS = 8 };
 
@@ -394,7 +394,8 @@ static int match(conversion *c, const char *in) {
         }
         c->source[found] = i;
     }
-    /* Notes what IN lacks or has in another shape, and what is new; fills `entries` and `infos`. */
+    /* Fills `entries` and `infos`. Notes the tensors that IN lacks or has in another shape, and
+     * the tensors that begin anew. */
     for (int64_t i = 0; i < c->state->count; i++) {
         const wg_state_entry *entry = &c->state->entries[i];
         if (entry->slot->tied)

@@ -186,6 +186,8 @@ static int take_config(const wg_weights *file, const json_t *metadata, wg_llama_
         take_size(file, metadata, "tokenizer.ggml.bos_token_id", &begin) < 0 ||
         take_size(file, metadata, "tokenizer.ggml.eos_token_id", &end) < 0)
         return -1;
+    /* The vocabulary has no key: the table of tokens has its size. An output.weight is an untied
+     * head. */
     c->vocab_size = 0;
     c->tie_word_embeddings = true;
     for (int64_t i = 0; i < file->count; i++)

@@ -45,9 +45,9 @@ static bool adds_begin(const json_t *root) {
     return json_is_integer(begin) && !json_equal(begin, json_object_get(special, "end"));
 }
 
-/* A reason why the tokenizer of the metadata would be read with another meaning than it was written
- * with; false: there is none. Known are keys that are read, here or in gguf.c, and keys that say
- * nothing about the tokens of a text, such as the ids of special tokens. */
+/* A reason why the tokenizer of the metadata would split texts differently here; false: there is
+ * none. Known keys are read here or in gguf.c, or do not change the tokens of a text: the ids of
+ * special tokens, say. */
 static bool find_reason(const json_t *metadata, char *reason, size_t size) {
     static const char prefix[] = "tokenizer.ggml.";
     static const char *const false_only[] = {"tokenizer.ggml.add_eos_token",

@@ -132,9 +132,9 @@ bool wg__gguf_keeps_tokenizer(const char *json);
  * there is no tokenizer: such a model can be loaded, and given ids. [FORMAT, MEMORY] */
 int wg__gguf_put_tokenizer(wg__text *header, const char *json, int64_t vocabulary, int *keys);
 
-/* The tokenizer of the metadata as such JSON, freed with wg__free; *json is NULL if there is none
- * of a known kind. *refused is a text for a tokenizer of a known kind that has a key with another
- * meaning than ours, else NULL; also freed. [MEMORY] */
+/* The tokenizer of the metadata, as wg_tokenizer_to_json writes it, freed with wg__free; *json is
+ * NULL if there is none of a known kind. *refused is a text for a tokenizer of a known kind that
+ * has a key with another meaning than ours, else NULL; also freed. [MEMORY] */
 int wg__gguf_take_tokenizer(const json_t *metadata, char **json, char **refused);
 
 /* ---- Configuration and tokenizer of a file of weights (weights_files.c) ---- */

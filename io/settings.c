@@ -232,7 +232,7 @@ static int read_list(const wg_setting *row, wg_config *json, wg_setting_list *va
         item = pairs ? json_object_iter_value(at) : one ? found : json_array_get(found, i);
         key = pairs ? json_object_iter_key(at) : NULL;
         const char *text = json_string_value(item);
-        if (pairs && text && (!*key || strchr(key, '=') || !*text)) /* as of the command line */
+        if (pairs && text && (!*key || strchr(key, '=') || !*text)) /* as on the command line */
             text = NULL;
         if (!text)
             wg__config_refuse_value(json, row->name, item,

@@ -159,12 +159,12 @@ void wg__fit(const wg_model_fit *fit, const char *key, int64_t *value, int64_t f
  * with [ARGUMENT for the configuration; MEMORY] */
 void *wg__model_root(const wg_model_type *type, const void *config, size_t size, uint64_t seed);
 
-/* Each is such a root, freed with wg_module_free(&model->module); its generator, for initial values
- * and dropout, begins at `seed`. As a wg_model it is {&wg_NAME_type, &model->module}. GPT, GLM and
- * LLaMA begin with weights from a normal distribution with standard deviation initializer_range,
- * projections back onto the residual stream with 1/sqrt(2 N) of it (Radford et al. 2019); T5 as
- * Mesh TensorFlow does; the Transformer with vectors of variance 1/C and other weights Xavier
- * uniform; all with biases 0 and norms 1. NULL with [ARGUMENT, MEMORY] */
+/* Each makes the root of a model, freed with wg_module_free(&model->module); its generator, for
+ * initial values and dropout, begins at `seed`. As a wg_model it is {&wg_NAME_type,
+ * &model->module}. GPT, GLM and LLaMA begin with weights from a normal distribution with standard
+ * deviation initializer_range, projections back onto the residual stream with 1/sqrt(2 N) of it
+ * (Radford et al. 2019); T5 as Mesh TensorFlow does; the Transformer with vectors of variance 1/C
+ * and other weights Xavier uniform; all with biases 0 and norms 1. NULL with [ARGUMENT, MEMORY] */
 wg_bert_for_pretraining *wg__bert_for_pretraining_new(const wg_bert_config *config, uint64_t seed);
 wg_roberta_for_masked_lm *wg__roberta_for_masked_lm_new(const wg_roberta_config *config,
                                                         uint64_t seed);

@@ -180,17 +180,15 @@ static int check(const void *checked) {
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "heads of width %lld; rotary positions rotate pairs, and need an even one",
                        (long long)(width / heads));
-    if (config->rope_scaling.factor != 0 &&
-        !(config->rope_scaling.factor > 0 && isfinite(config->rope_scaling.factor)))
-        return wg__settings_refuse(WHERE, "rope_scaling.factor", config->rope_scaling.factor,
-                                   "above 0");
-    if (config->rope_scaling.original_positions == 0)
+    const wg_rotary_options *scaling = &config->rope_scaling;
+    if (scaling->factor != 0 && !(scaling->factor > 0 && isfinite(scaling->factor)))
+        return wg__settings_refuse(WHERE, "rope_scaling.factor", scaling->factor, "above 0");
+    if (scaling->original_positions == 0)
         return 0;
-    if (config->rope_scaling.original_positions < 0)
+    if (scaling->original_positions < 0)
         return wg__settings_refuse(WHERE, "rope_scaling.original_max_position_embeddings",
-                                   (double)config->rope_scaling.original_positions, "at least 1");
-    const double low = config->rope_scaling.low_frequency_factor,
-                 high = config->rope_scaling.high_frequency_factor;
+                                   (double)scaling->original_positions, "at least 1");
+    const double low = scaling->low_frequency_factor, high = scaling->high_frequency_factor;
     return low > 0 && high > low ? 0
                                  : wg__settings_refuse(WHERE, "rope_scaling.high_freq_factor", high,
                                                        "above low_freq_factor, which is above 0");

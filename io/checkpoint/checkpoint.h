@@ -64,6 +64,7 @@ WG_API void wg_checkpoint_abort(wg_checkpoint *file);
  * is truncated] */
 WG_API wg_checkpoint *wg_checkpoint_open(const char *path);
 
+/* Closes a file that was opened for reading; NULL is allowed. */
 WG_API void wg_checkpoint_close(wg_checkpoint *file);
 
 /* True if the file has a value or a group of that name. False with [IO] if that cannot be read. */

@@ -114,6 +114,7 @@ static int check_config(const json_t *config, const char *name) {
             wg__is_among(key, WG_NAMES("bias", "fan_in_fan_out", "init_lora_weights", "lora_alpha",
                                        "lora_dropout", "modules_to_save", "peft_type", "r",
                                        "target_modules", "use_rslora"));
+        /* About training and initial values, or without effect unless another key is set. */
         const bool is_harmless = wg__is_among(
             key, WG_NAMES("auto_mapping", "base_model_name_or_path", "inference_mode",
                           "peft_version", "revision", "task_type", "corda_config", "eva_config",
