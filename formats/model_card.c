@@ -188,57 +188,60 @@ static int64_t setting(const json_t *settings, const char *key, int64_t standard
     return number >= 0 && number <= INT32_MAX ? number : standard;
 }
 
+/* The command of the run, from its settings, which have the names of options. */
+static void add_command(wg__text *card, const wg__card *c, const wg_objective *objective,
+                        const json_t *settings) {
+    const char *key, *model = json_string_value(json_object_get(settings, "model"));
+    json_t *value;
+    add(card, "\n    wengert %s", objective->finetunes ? "finetune" : "pretrain");
+    if (objective->finetunes && model)
+        add_word(card, file_name(model));
+    else if (!objective->finetunes)
+        add(card, " %s", c->type->name);
+    add(card, " --%s %s", objective->finetunes ? "task" : "objective", objective->name);
+    json_object_foreach((json_t *)settings, key, value) {
+        if (strcmp(key, "model") != 0)
+            add_option(card, key, value);
+    }
+    add(card, "\n");
+}
+
 static void add_training_of(wg__text *card, const wg__card *c) {
     wg_checkpoint *file = wg__is_hdf5_file(c->in) ? wg_checkpoint_open(c->in) : NULL;
-    if (file && wg_checkpoint_has(file, "/train/step") && wg_checkpoint_has(file, "/objective")) {
-        int64_t steps = 0;
-        char *name = wg_checkpoint_get_text(file, "/objective"),
-             *note = wg_checkpoint_has(file, "/train/note")
-                         ? wg_checkpoint_get_text(file, "/train/note")
-                         : NULL;
-        const wg_objective *objective = name ? wg_objective_find(name) : NULL;
-        json_t *settings = note ? json_loads(note, 0, NULL) : NULL;
-        if (objective && wg_checkpoint_get_integer(file, "/train/step", &steps) == 0) {
-            add(card,
-                "\n## Training\n\n| | |\n| --- | --- |\n| objective | %s: %s |\n| steps | %lld |\n",
-                objective->name, objective->title, (long long)steps);
-            /* Tokens in the batches of so many steps, with their padding; a batch of pairs is a
-             * number of tokens of each side. */
-            const int64_t accumulate = setting(settings, "accumulate", 1),
-                          ramp = setting(settings, "accumulate-ramp", 0),
-                          rising = steps < ramp ? steps : ramp;
-            double batches =
-                (double)(steps - rising) * (double)wg__trainer_batches(accumulate, 0, 0);
-            for (int64_t step = 0; step < rising; step++)
-                batches += (double)wg__trainer_batches(accumulate, ramp, step);
-            const double batch = (double)setting(settings, "batch", 0);
-            const double tokens =
-                batches * batch *
-                (objective->data.text == WG_TEXT_PAIRS ? 1 : (double)setting(settings, "seq", 0));
-            if (tokens > 0)
-                add(card, "| tokens seen | %.0f, with padding |\n", tokens);
-            add_losses(card, file);
-            if (settings) {
-                /* The command of the run, of its settings, which have the names of options. */
-                const char *key, *model = json_string_value(json_object_get(settings, "model"));
-                json_t *value;
-                add(card, "\n    wengert %s", objective->finetunes ? "finetune" : "pretrain");
-                if (objective->finetunes && model)
-                    add_word(card, file_name(model));
-                else if (!objective->finetunes)
-                    add(card, " %s", c->type->name);
-                add(card, " --%s %s", objective->finetunes ? "task" : "objective", objective->name);
-                json_object_foreach((json_t *)settings, key, value) {
-                    if (strcmp(key, "model") != 0)
-                        add_option(card, key, value);
-                }
-                add(card, "\n");
-            }
-        }
-        json_decref(settings);
-        wg_text_free(note);
-        wg_text_free(name);
+    const bool is_run =
+        file && wg_checkpoint_has(file, "/train/step") && wg_checkpoint_has(file, "/objective");
+    int64_t steps = 0;
+    char *name = is_run ? wg_checkpoint_get_text(file, "/objective") : NULL,
+         *note = is_run && wg_checkpoint_has(file, "/train/note")
+                     ? wg_checkpoint_get_text(file, "/train/note")
+                     : NULL;
+    const wg_objective *objective = name ? wg_objective_find(name) : NULL;
+    json_t *settings = note ? json_loads(note, 0, NULL) : NULL;
+    if (objective && wg_checkpoint_get_integer(file, "/train/step", &steps) == 0) {
+        add(card,
+            "\n## Training\n\n| | |\n| --- | --- |\n| objective | %s: %s |\n| steps | %lld |\n",
+            objective->name, objective->title, (long long)steps);
+        /* Tokens in the batches of so many steps, with their padding; a batch of pairs is a number
+         * of tokens of each side. */
+        const int64_t accumulate = setting(settings, "accumulate", 1),
+                      ramp = setting(settings, "accumulate-ramp", 0),
+                      rising = steps < ramp ? steps : ramp;
+        double batches = (double)(steps - rising) * (double)wg__trainer_batches(accumulate, 0, 0);
+        for (int64_t step = 0; step < rising; step++)
+            batches += (double)wg__trainer_batches(accumulate, ramp, step);
+        const double batch = (double)setting(settings, "batch", 0);
+        const double tokens =
+            batches * batch *
+            (objective->data.text == WG_TEXT_PAIRS ? 1 : (double)setting(settings, "seq", 0));
+        if (tokens > 0)
+            add(card, "| tokens seen | %.0f, with padding |\n", tokens);
+        add_losses(card, file);
+        if (settings)
+            add_command(card, c, objective, settings);
     }
+    json_decref(settings);
+    wg_text_free(note);
+    wg_text_free(name);
     wg_checkpoint_close(file);
 }
 

@@ -101,7 +101,7 @@ int wg__settings_check(const wg_setting_table *table, const void *values, int64_
 /* ---- Several structs, and where each value is from ---- */
 
 typedef enum wg_setting_origin {
-    WG_SETTING_UNSET, /* no standard, and nobody said anything */
+    WG_SETTING_UNSET, /* no standard, and no value was given */
     WG_SETTING_STANDARD,
     WG_SETTING_RECORD, /* of a model or an objective, or decided by the run itself */
     WG_SETTING_CHECKPOINT,
@@ -113,7 +113,7 @@ enum { WG__MOST_PARTS = 32, WG__MOST_ROWS = 64 };
 
 typedef struct wg_setting_part {
     const wg_setting_table *table;
-    void *values; /* NULL: the table waits for its struct, as those of objectives do */
+    void *values; /* NULL: the table waits for its struct, as tables of objectives do */
     unsigned char origins[WG__MOST_ROWS];
 } wg_setting_part;
 

@@ -58,9 +58,9 @@ wg__headed_encoder *wg__headed_encoder_new(const wg_model_type *type, wg__head_k
 /* The model as trainings take it; it borrows the headed encoder. */
 wg_model wg__headed_encoder_model(wg__headed_encoder *model);
 
-/* What the head gives: logits of the labels, (B, K); the score, (B, 1); logits of the labels of
- * words, (B, T, K); or those of the answer's first and last token, (B, T) each. The second is
- * NULL except for answers. 0, or -1 with both NULL. [scope; SHAPE, INDEX, DTYPE] */
+/* The outputs of the head: logits of the labels, (B, K); the score, (B, 1); logits of the labels of
+ * words, (B, T, K); or logits of the answer's first and last token, (B, T) each. The second output
+ * is NULL except for answers. 0, or -1 with both NULL. [scope; SHAPE, INDEX, DTYPE] */
 int wg__headed_encoder_forward(wg__headed_encoder *model, const wg_model_inputs *inputs,
                                wg_tensor *outputs[2]);
 

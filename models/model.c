@@ -178,9 +178,9 @@ static void add_names(const char **list, int most, int *count, const char *const
         list[(*count)++] = *names;
 }
 
-/* Refuses keys that were not read, except those of published files that do not change the
- * computation. `dtype` (torch_dtype before transformers 4.56) is one of them, since each tensor has
- * its own dtype. */
+/* Reads a configuration. Refuses keys that were not read, except known keys of published files that
+ * do not change the computation, such as `dtype` (torch_dtype before transformers 4.56): each
+ * tensor has its own dtype. */
 static int read_config(const wg_model_type *type, wg_config *json, void *config) {
     if (wg__settings_standard(&type->settings, config) < 0 ||
         wg__settings_read(&type->settings, json, config) < 0 ||

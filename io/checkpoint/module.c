@@ -90,8 +90,8 @@ static int list_optimizer(tensor_list *list, const wg_optimizer *optimizer) {
 }
 
 /* Writes the list, unless `status`, the result of making it, is -1, and frees the entries.
- * `optimizer`: a sharded one, whose states these are and of which one at a time is whole, on rank
- * 0; or NULL. */
+ * `optimizer`: the sharded optimizer of these states, or NULL. Its states are gathered on rank 0
+ * one at a time. */
 static int put_list(wg_checkpoint *file, const tensor_list *list, int status,
                     const wg_optimizer *optimizer) {
     for (int64_t i = 0; status == 0 && i < list->count; i++) {
@@ -171,7 +171,7 @@ static int get_list(wg_checkpoint *file, const char *group, tensor_list *list, i
     wg_scope scope;
     wg_scope_begin(&scope);
     for (int64_t i = 0; status == 0 && optimizer && i < list->count; i++) {
-        /* One state at a time is read whole, of which this rank keeps its part. */
+        /* One state at a time is read whole, and this rank keeps its part. */
         wg_scope of_state;
         wg_scope_begin(&of_state);
         wg_tensor *read = wg_checkpoint_get_tensor(file, list->entries[i].name);

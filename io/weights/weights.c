@@ -317,7 +317,7 @@ static void add_name(char **names, int64_t *count, const char *name) {
     *count += names[*count] != NULL;
 }
 
-/* Fills `m` and the lists of what is left out; what it made is freed by get_module. */
+/* Fills `m`, whose arrays get_module frees, and the lists of names that are left out. */
 static int match_all(match *m, wg_weights *file, wg_module *module, const char *prefix,
                      wg_left_out *left_out) {
     *m = (match){.file = file, .state = wg_module_state(module)};
