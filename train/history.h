@@ -61,7 +61,7 @@ int wg__history_set(wg_history *history, const char *name, double value);
 WG_API const double *wg_history_column(const wg_history *history, const char *name);
 
 /* Writes every column as a dataset below `group`; an empty history writes nothing. [as
- * wg_checkpoint_put_numbers] */
+ * wg_checkpoint_put_tensor] */
 int wg__history_put(const wg_history *history, wg_checkpoint *file, const char *group);
 
 /* Reads what wg__history_put wrote, into an empty history; a group that is not there leaves it

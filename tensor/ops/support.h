@@ -156,8 +156,10 @@ int wg__batch_first_alone(wg_call *call, uint32_t batched, int64_t samples);
 int wg__batch_axis(wg_call *call, uint32_t batched, int64_t samples);
 int wg__batch_axes(wg_call *call, uint32_t batched, int64_t samples);
 
-/* The same for options that begin with an int64_t, a mask of axes, or with `int64_t axis`. */
+/* wg__batch_leading for options that begin with a mask of axes, which is an int64_t. */
 int wg__batch_reduction(wg_call *call, uint32_t batched, int64_t samples);
+
+/* wg__batch_axis for options that begin with `int64_t axis`. */
 int wg__batch_axis64(wg_call *call, uint32_t batched, int64_t samples);
 
 /* For ops on images (N, C, ...): more images, where input 0 alone has samples; else

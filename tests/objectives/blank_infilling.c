@@ -82,7 +82,7 @@ static void train(setup *s, int64_t steps) {
 
 /* ---- Training ---- */
 
-/* The task's loss is wg_glm_loss, which tests/models/glm.c compares with PyTorch's. */
+/* The task's loss is the mean cross-entropy of a GLM's logits, which tests/models/glm.c compares with PyTorch's. */
 START_TEST(a_step_loses_what_the_model_loses_on_its_batch) {
     setup s = make_setup(0);
     wg_module_train(&s.model->module, false);
