@@ -138,16 +138,15 @@ int wg__verb_embed(int argc, char **argv);
 int wg__verb_corpus(int argc, char **argv);
 int wg__verb_eval(int argc, char **argv);
 int wg__verb_fill(int argc, char **argv);
-int wg__verb_finetune(int argc, char **argv);
 int wg__verb_generate(int argc, char **argv);
 int wg__verb_gradcheck(int argc, char **argv);
 int wg__verb_info(int argc, char **argv);
 int wg__verb_plan(int argc, char **argv);
 int wg__verb_plot(int argc, char **argv);
-int wg__verb_pretrain(int argc, char **argv);
 int wg__verb_report(int argc, char **argv);
 int wg__verb_score(int argc, char **argv);
 int wg__verb_tokenizer(int argc, char **argv);
+int wg__verb_train(int argc, char **argv); /* pretrain and finetune */
 int wg__verb_translate(int argc, char **argv);
 
 /* ---- A suite of tasks: what `wengert eval --suite' runs ---- */

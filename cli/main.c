@@ -10,8 +10,8 @@
 
 /* In the order of `wengert --help`. */
 static const wg__verb verbs[] = {
-    {"pretrain", "train a model on plain text", wg__verb_pretrain, true},
-    {"finetune", "train a pretrained model for a task", wg__verb_finetune, true},
+    {"pretrain", "train a model on plain text", wg__verb_train, true},
+    {"finetune", "train a pretrained model for a task", wg__verb_train, true},
     {"eval", "measure a trained model on text", wg__verb_eval, true},
     {"score", "measure how likely a model finds texts", wg__verb_score, true},
     {"embed", "turn each line of a text into a vector", wg__verb_embed, true},

@@ -344,8 +344,47 @@ static void read_line(wg__run *r, const wg__usage *usage, int argc, char **argv)
     wg__training_command(r->objective, r->type, r->command, sizeof r->command);
 }
 
-static int run_verb(wg__run *r, const wg__usage *usage, int argc, char **argv) {
-    read_line(r, usage, argc, argv);
+static const wg__usage pretrain_usage = {
+    .lines = "MODEL --corpus FILE... --out RUN.h5\nMODEL --resume --out RUN.h5",
+    .doc = "Pretrains a model on plain text and saves it, with all that is needed to go on.\v"
+           "The text is prose as in a book, or one sentence a line with blank lines between "
+           "documents (masked-lm, blank-infilling); any text as it is, with lines "
+           "\"<|endoftext|>\" between documents where it has several (causal-lm, "
+           "span-corruption); or two files, of which each line has its translation in the same "
+           "line of the other (translation), for which one vocabulary is learnt. Ctrl-C "
+           "finishes the step and saves; --resume goes on with the same bits as a run that "
+           "never stopped.\n\n"
+           "At the end the loss on held-out text is printed beside that of predicting each "
+           "word or token by its frequency.",
+    .list = list_models,
+    .print_more = print_pretraining,
+};
+
+static const wg__usage finetune_usage = {
+    .lines = "RUN.h5 --task NAME --train FILE --eval FILE --out NEW.h5\n"
+             "--task NAME --resume --out NEW.h5",
+    .doc = "Fine-tunes a pretrained model for a task and saves it, with all that is needed to go "
+           "on.\v"
+           "RUN.h5 is a checkpoint of `wengert pretrain' or `wengert convert'. A head that the "
+           "checkpoint does not have is initialised; its labels are those of the training file. "
+           "Files of GLUE are read as they are, and CoNLL-U for tokens. Ctrl-C finishes the step "
+           "and saves; --resume goes on with the same bits as a run that never stopped.\n\n"
+           "cloze needs no head: a label is as likely as its verbalizer is to fill the blank of "
+           "the pattern, compared with those of other labels:\n\n"
+           "    wengert finetune RUN.h5 --task cloze --pattern '{text} It was [MASK] .' "
+           "--verbalizer 0=bad --verbalizer 1=good --train train.tsv --eval dev.tsv --out "
+           "tuned.h5\n\n"
+           "`wengert eval NEW.h5 --corpus FILE' measures the model on another file of the form, "
+           "and writes what it predicts by --predictions.",
+    .list = list_tasks,
+    .print_more = print_tuning,
+};
+
+int wg__verb_train(int argc, char **argv) {
+    static wg__run run;
+    wg__run *r = &run;
+    r->finetunes = strcmp(argv[0], "wengert finetune") == 0;
+    read_line(r, r->finetunes ? &finetune_usage : &pretrain_usage, argc, argv);
     wg_group *group = wg__cli_group();
     bool *deterministic = &r->settings.training.deterministic;
     wg__cli_use_threads((int)wg__threads_given);
@@ -388,49 +427,4 @@ static int run_verb(wg__run *r, const wg__usage *usage, int argc, char **argv) {
     }
     wg__run_clear(r);
     return code;
-}
-
-int wg__verb_pretrain(int argc, char **argv) {
-    static wg__run r;
-    const wg__usage usage = {
-        .lines = "MODEL --corpus FILE... --out RUN.h5\nMODEL --resume --out RUN.h5",
-        .doc = "Pretrains a model on plain text and saves it, with all that is needed to go on.\v"
-               "The text is prose as in a book, or one sentence a line with blank lines between "
-               "documents (masked-lm, blank-infilling); any text as it is, with lines "
-               "\"<|endoftext|>\" between documents where it has several (causal-lm, "
-               "span-corruption); or two files, of which each line has its translation in the same "
-               "line of the other (translation), for which one vocabulary is learnt. Ctrl-C "
-               "finishes the step and saves; --resume goes on with the same bits as a run that "
-               "never stopped.\n\n"
-               "At the end the loss on held-out text is printed beside that of predicting each "
-               "word or token by its frequency.",
-        .list = list_models,
-        .print_more = print_pretraining,
-    };
-    return run_verb(&r, &usage, argc, argv);
-}
-
-int wg__verb_finetune(int argc, char **argv) {
-    static wg__run r = {.finetunes = true};
-    const wg__usage usage = {
-        .lines = "RUN.h5 --task NAME --train FILE --eval FILE --out NEW.h5\n"
-                 "--task NAME --resume --out NEW.h5",
-        .doc =
-            "Fine-tunes a pretrained model for a task and saves it, with all that is needed to go "
-            "on.\v"
-            "RUN.h5 is a checkpoint of `wengert pretrain' or `wengert convert'. A head that the "
-            "checkpoint does not have is initialised; its labels are those of the training file. "
-            "Files of GLUE are read as they are, and CoNLL-U for tokens. Ctrl-C finishes the step "
-            "and saves; --resume goes on with the same bits as a run that never stopped.\n\n"
-            "cloze needs no head: a label is as likely as its verbalizer is to fill the blank of "
-            "the pattern, compared with those of other labels:\n\n"
-            "    wengert finetune RUN.h5 --task cloze --pattern '{text} It was [MASK] .' "
-            "--verbalizer 0=bad --verbalizer 1=good --train train.tsv --eval dev.tsv --out "
-            "tuned.h5\n\n"
-            "`wengert eval NEW.h5 --corpus FILE' measures the model on another file of the form, "
-            "and writes what it predicts by --predictions.",
-        .list = list_tasks,
-        .print_more = print_tuning,
-    };
-    return run_verb(&r, &usage, argc, argv);
 }
