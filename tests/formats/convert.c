@@ -32,11 +32,6 @@ static void convert(const char *in, const char *out, const wg_convert_options *o
     assert_no_error();
 }
 
-/* fixture() has one buffer. */
-static wg_tensor *load(const char *name) {
-    return wg_npy_load(fixture(name));
-}
-
 /* ---- The lists ---- */
 
 /* What conversion asks for names and shapes, the tree without memory that a configuration
@@ -118,18 +113,15 @@ END_TEST
 
 static void assert_decoder(const char *path, const char *folder) {
     wg_model model;
-    char name[64];
     wg_weights *file = wg_weights_open(path);
     wg_set_grad_enabled(false);
     ck_assert_int_eq(wg_model_from_json(wg__weights_config(file), 5, &model), 0);
     ck_assert_int_eq(wg_weights_get_module(file, model.module), 0);
     wg_weights_close(file);
     wg_module_train(model.module, false);
-    snprintf(name, sizeof name, "decoders/%s/ids.npy", folder);
-    wg_tensor *ids = load(name);
-    snprintf(name, sizeof name, "decoders/%s/logits.npy", folder);
+    wg_tensor *ids = fixture_tensor("decoders/%s/ids", folder);
     wg_tensor *logits = logits_of_ids(&model, ids);
-    assert_close(logits, wg_cast(load(name), WG_F32), 1e-5, 2e-5);
+    assert_close(logits, wg_cast(fixture_tensor("decoders/%s/logits", folder), WG_F32), 1e-5, 2e-5);
     wg_set_grad_enabled(true);
     wg_scope_clear_root();
     wg_model_free(&model);
@@ -169,8 +161,9 @@ static wg_bert_for_pretraining *load_bert(const char *path) {
 }
 
 static wg_tensor *sequence_of(wg_bert_for_pretraining *model) {
-    wg_tensor *ids = load("bert/input_ids.npy"), *types = load("bert/token_type_ids.npy");
-    wg_tensor *mask = load("bert/attention_mask.npy");
+    wg_tensor *ids = fixture_tensor("bert/input_ids"),
+              *types = fixture_tensor("bert/token_type_ids");
+    wg_tensor *mask = fixture_tensor("bert/attention_mask");
     return wg__bert_forward(&model->bert->module,
                             &(wg_model_inputs){.ids = ids, .token_type_ids = types, .keep = mask});
 }
@@ -180,13 +173,13 @@ START_TEST(bert_of_safetensors_gives_pytorchs_logits) {
     wg_bert_for_pretraining *model = load_bert(in_scratch("bert.h5"));
     wg_set_grad_enabled(false);
     wg_tensor *sequence = sequence_of(model);
-    assert_close(sequence, wg_cast(load("bert/sequence.npy"), WG_F32), 1e-5, 1e-5);
+    assert_close(sequence, wg_cast(fixture_tensor("bert/sequence"), WG_F32), 1e-5, 1e-5);
     assert_close(wg_model_logits(&(wg_model){.type = &wg_bert_type, .module = &model->module},
-                                 sequence, load("bert/masked_positions.npy")),
-                 wg_cast(load("bert/mlm_logits.npy"), WG_F32), 1e-5, 1e-5);
+                                 sequence, fixture_tensor("bert/masked_positions")),
+                 wg_cast(fixture_tensor("bert/mlm_logits"), WG_F32), 1e-5, 1e-5);
     assert_close(wg_linear_forward(model->next_sentence,
                                    wg__bert_pool(&model->bert->module, sequence, NULL)),
-                 wg_cast(load("bert/nsp_logits.npy"), WG_F32), 1e-5, 1e-5);
+                 wg_cast(fixture_tensor("bert/nsp_logits"), WG_F32), 1e-5, 1e-5);
     wg_set_grad_enabled(true);
     wg_scope_clear_root();
     wg_module_free(&model->module);
@@ -205,7 +198,7 @@ START_TEST(a_bare_encoder_gets_heads_and_is_said_to) {
     ck_assert_ptr_nonnull(strstr(said, "begun anew: bert.pooler.dense.weight"));
     wg_bert_for_pretraining *model = load_bert(in_scratch("encoder.h5"));
     wg_set_grad_enabled(false);
-    assert_close(sequence_of(model), wg_cast(load("bert/sequence.npy"), WG_F32), 1e-5, 1e-5);
+    assert_close(sequence_of(model), wg_cast(fixture_tensor("bert/sequence"), WG_F32), 1e-5, 1e-5);
     assert_close(model->predictions->norm->weight, wg_ones(WG_F32, 1, (int64_t[]){16}), 0, 0);
     const double deviation = wg_item(wg_std(model->predictions->dense->weight, WG_ALL, 0, false));
     ck_assert_double_gt(deviation, 0.01);
@@ -235,13 +228,14 @@ static void assert_t5(const char *path, const char *folder) {
     wg_weights *file = wg_weights_open(path);
     ck_assert_int_eq(wg_model_from_json(wg__weights_config(file), 5, &model), 0);
     fill(file, model.module);
-    wg_tensor *keep = model_fixture(folder, "keep");
-    const wg_model_inputs inputs = {.ids = model_fixture(folder, "read"),
-                                    .memory =
-                                        wg_model_encode(&model, model_fixture(folder, "ids"), keep),
-                                    .memory_keep = keep};
+    wg_tensor *keep = fixture_tensor("%s/keep", folder);
+    const wg_model_inputs inputs = {
+        .ids = fixture_tensor("%s/read", folder),
+        .memory = wg_model_encode(&model, fixture_tensor("%s/ids", folder), keep),
+        .memory_keep = keep};
     wg_tensor *hidden = wg_model_forward(&model, &inputs);
-    assert_relative(wg_model_logits(&model, hidden, NULL), model_fixture(folder, "logits"), 1e-5);
+    assert_relative(wg_model_logits(&model, hidden, NULL), fixture_tensor("%s/logits", folder),
+                    1e-5);
     done_with(model.module);
 }
 
@@ -265,12 +259,12 @@ static void assert_glm(const char *path) {
     wg_weights *file = wg_weights_open(path);
     ck_assert_int_eq(wg_model_from_json(wg__weights_config(file), 5, &model), 0);
     fill(file, model.module);
-    const wg_model_inputs inputs = {.ids = load("glm/ids.npy"),
-                                    .position_ids = load("glm/position_ids.npy"),
-                                    .block_position_ids = load("glm/block_position_ids.npy"),
-                                    .part_a = load("glm/part_a.npy")};
+    const wg_model_inputs inputs = {.ids = fixture_tensor("glm/ids"),
+                                    .position_ids = fixture_tensor("glm/position_ids"),
+                                    .block_position_ids = fixture_tensor("glm/block_position_ids"),
+                                    .part_a = fixture_tensor("glm/part_a")};
     wg_tensor *hidden = wg_model_forward(&model, &inputs);
-    assert_relative(wg_model_logits(&model, hidden, NULL), load("glm/logits.npy"), 1e-5);
+    assert_relative(wg_model_logits(&model, hidden, NULL), fixture_tensor("glm/logits"), 1e-5);
     done_with(model.module);
 }
 

@@ -9,11 +9,11 @@
 enum { BLOCK = 32, MOST_BYTES = 65536 };
 
 static const void *data(const char *name) {
-    return wg_tensor_data(model_fixture("quants", name));
+    return wg_tensor_data(fixture_tensor("quants/%s", name));
 }
 
 static int64_t numbers_count(void) {
-    return wg_tensor_count(model_fixture("quants", "numbers"));
+    return wg_tensor_count(fixture_tensor("quants/numbers"));
 }
 
 /* Every bit agrees, also of zeros and of numbers that are not finite. */

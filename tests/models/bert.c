@@ -19,7 +19,7 @@
 /* ---- The model and the batch of the fixture ---- */
 
 static wg_tensor *load(const char *name) {
-    return model_fixture("bert", name);
+    return fixture_tensor("bert/%s", name);
 }
 
 static wg__masked_batch load_batch(void) {

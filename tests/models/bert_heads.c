@@ -27,9 +27,9 @@
 
 static wg_model_inputs load_inputs(const char *folder) {
     return (wg_model_inputs){
-        .ids = model_fixture(folder, "input_ids"),
-        .token_type_ids = model_fixture(folder, "token_type_ids"),
-        .keep = model_fixture(folder, "attention_mask"),
+        .ids = fixture_tensor("%s/input_ids", folder),
+        .token_type_ids = fixture_tensor("%s/token_type_ids", folder),
+        .keep = fixture_tensor("%s/attention_mask", folder),
     };
 }
 
@@ -81,7 +81,7 @@ static const struct {
 
 /* Compares a loss and all gradients with the fixture's, and frees the model. */
 static void finish(const char *folder, wg_tensor *loss, wg_module *module, double tolerance) {
-    assert_relative(loss, model_fixture(folder, "loss"), tolerance);
+    assert_relative(loss, fixture_tensor("%s/loss", folder), tolerance);
     ck_assert_int_eq(wg_backward(loss, NULL), 0);
     assert_model_gradients(folder, module, tolerance);
     wg_scope_clear_root();
@@ -94,8 +94,9 @@ START_TEST(a_classification_equals_pytorch_with_every_gradient) {
         load_model_fixture(CLASSIFIER, &model->module, precisions[i].dtype);
         const wg_model_inputs inputs = load_inputs(CLASSIFIER);
         wg_tensor *logits = head_of(model, &inputs, NULL);
-        assert_relative(logits, model_fixture(CLASSIFIER, "logits"), precisions[i].tolerance);
-        wg_tensor *loss = wg_cross_entropy(logits, model_fixture(CLASSIFIER, "labels"), -100, NULL);
+        assert_relative(logits, fixture_tensor("%s/logits", CLASSIFIER), precisions[i].tolerance);
+        wg_tensor *loss =
+            wg_cross_entropy(logits, fixture_tensor("%s/labels", CLASSIFIER), -100, NULL);
         finish(CLASSIFIER, loss, &model->module, precisions[i].tolerance);
     }
 }
@@ -123,10 +124,10 @@ START_TEST(answers_equal_pytorch_with_every_gradient) {
         load_model_fixture(ANSWERER, &model->module, precisions[i].dtype);
         const wg_model_inputs inputs = load_inputs(ANSWERER);
         wg_tensor *end, *start = head_of(model, &inputs, &end);
-        assert_relative(start, model_fixture(ANSWERER, "start"), tolerance);
-        assert_relative(end, model_fixture(ANSWERER, "end"), tolerance);
-        wg_tensor *loss = wg__answer_loss(start, end, model_fixture(ANSWERER, "starts"),
-                                          model_fixture(ANSWERER, "ends"));
+        assert_relative(start, fixture_tensor("%s/start", ANSWERER), tolerance);
+        assert_relative(end, fixture_tensor("%s/end", ANSWERER), tolerance);
+        wg_tensor *loss = wg__answer_loss(start, end, fixture_tensor("%s/starts", ANSWERER),
+                                          fixture_tensor("%s/ends", ANSWERER));
         finish(ANSWERER, loss, &model->module, tolerance);
     }
 }
@@ -138,8 +139,8 @@ START_TEST(labels_of_words_equal_pytorch_with_every_gradient) {
         load_model_fixture(TAGGER, &model->module, precisions[i].dtype);
         const wg_model_inputs inputs = load_inputs(TAGGER);
         wg_tensor *logits = head_of(model, &inputs, NULL);
-        assert_relative(logits, model_fixture(TAGGER, "logits"), precisions[i].tolerance);
-        wg_tensor *tags = model_fixture(TAGGER, "tags");
+        assert_relative(logits, fixture_tensor("%s/logits", TAGGER), precisions[i].tolerance);
+        wg_tensor *tags = fixture_tensor("%s/tags", TAGGER);
         const int64_t count = wg_tensor_count(tags);
         wg_tensor *loss = wg_cross_entropy(wg_reshape(logits, WG_DIMS(count, 3)),
                                            wg_reshape(tags, WG_DIMS(count)), WG_IGNORE_INDEX, NULL);
@@ -154,8 +155,8 @@ START_TEST(several_labels_equal_pytorch_with_every_gradient) {
         load_model_fixture(MULTI_LABEL, &model->module, precisions[i].dtype);
         const wg_model_inputs inputs = load_inputs(MULTI_LABEL);
         wg_tensor *logits = head_of(model, &inputs, NULL);
-        assert_relative(logits, model_fixture(MULTI_LABEL, "logits"), precisions[i].tolerance);
-        wg_tensor *labels = wg_cast(model_fixture(MULTI_LABEL, "labels"), precisions[i].dtype);
+        assert_relative(logits, fixture_tensor("%s/logits", MULTI_LABEL), precisions[i].tolerance);
+        wg_tensor *labels = wg_cast(fixture_tensor("%s/labels", MULTI_LABEL), precisions[i].dtype);
         wg_tensor *loss = wg_bce_with_logits(logits, labels, NULL, NULL, WG_REDUCTION_MEAN);
         finish(MULTI_LABEL, loss, &model->module, precisions[i].tolerance);
     }
@@ -172,7 +173,7 @@ START_TEST(contrastive_learning_equals_pytorch_with_every_gradient) {
         wg_tensor *pooled = wg__pool_texts(wg_bert_type.encoder.forward(encoder, &inputs),
                                            inputs.keep, WG_POOL_MEAN, 0);
         wg_tensor *first = wg_div(pooled, wg_norm(pooled, 2, 1, (int64_t[]){1}, true));
-        assert_relative(first, model_fixture(VECTORS, "first"), precisions[i].tolerance);
+        assert_relative(first, fixture_tensor("%s/first", VECTORS), precisions[i].tolerance);
         const int64_t rows = wg_tensor_size(first, 0);
         wg_tensor *second = wg_cat(
             2, (wg_tensor *[]){wg_narrow(first, 0, rows - 1, 1), wg_narrow(first, 0, 0, rows - 1)},
@@ -326,7 +327,7 @@ START_TEST(what_python_saved_gives_the_same_logits) {
     model = loaded(path, WG_HEAD_LABELS, &tokenizer);
     ck_assert_str_eq(model->labels.names[1], "entailment");
     const wg_model_inputs inputs = load_inputs(CLASSIFIER);
-    assert_relative(head_of(model, &inputs, NULL), model_fixture(CLASSIFIER, "logits"), 1e-5);
+    assert_relative(head_of(model, &inputs, NULL), fixture_tensor("%s/logits", CLASSIFIER), 1e-5);
     wg_scope_clear_root();
     wg_tokenizer_free(tokenizer);
     wg_module_free(&model->module);

@@ -68,7 +68,7 @@ static const char *folder(int model) {
 }
 
 static wg_tensor *load(int model, const char *name) {
-    return model_fixture(folder(model), name);
+    return fixture_tensor("%s/%s", folder(model), name);
 }
 
 static wg_model load_model(int model, wg_dtype dtype) {

@@ -32,7 +32,7 @@ static wg_glm *glm_new(void) {
 }
 
 static wg_tensor *load(const char *name) {
-    return model_fixture("glm", name);
+    return fixture_tensor("glm/%s", name);
 }
 
 static wg_glm *load_model(wg_dtype dtype) {

@@ -51,7 +51,7 @@ static wg_model model_of(const wg_modernbert_config *config) {
 }
 
 static wg_tensor *load(int index, const char *name) {
-    return model_fixture(models[index].folder, name);
+    return fixture_tensor("%s/%s", models[index].folder, name);
 }
 
 static wg_model load_model(int index, wg_dtype dtype) {

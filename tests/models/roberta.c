@@ -47,7 +47,7 @@ static void free_model(wg_model *model) {
 }
 
 static wg_tensor *load(const char *name) {
-    return model_fixture(FOLDER, name);
+    return fixture_tensor("%s/%s", FOLDER, name);
 }
 
 static wg_model_inputs load_inputs(void) {

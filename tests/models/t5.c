@@ -21,7 +21,7 @@ static const char *folder(int version) {
 }
 
 static wg_tensor *load(int version, const char *name) {
-    return model_fixture(folder(version), name);
+    return fixture_tensor("%s/%s", folder(version), name);
 }
 
 static wg_model t5_new(int version) {

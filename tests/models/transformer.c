@@ -7,7 +7,6 @@
 #include "models/transformer.h"
 #include "objectives/translation.h"
 #include "optim/optimizer.h"
-#include "tensor/npy.h"
 #include "tensor/ops.h"
 #include "nn/positions.h"
 #include "tests/support/testing.h"
@@ -47,9 +46,7 @@ static wg_transformer *make(int form) {
 }
 
 static wg_tensor *load(int form, const char *name) {
-    char path[64];
-    snprintf(path, sizeof path, "transformer/%s/%s.npy", forms[form], name);
-    return wg_npy_load(fixture(path));
+    return fixture_tensor("transformer/%s/%s", forms[form], name);
 }
 
 /* Pairs of sentences. */

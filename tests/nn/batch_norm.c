@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "nn/norm.h"
-#include "tensor/npy.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
 
@@ -27,9 +26,7 @@ static const char *form_name(int index) {
 /* ---- Beside PyTorch ---- */
 
 static wg_tensor *load(int form, const char *name, wg_dtype dtype) {
-    char path[64];
-    snprintf(path, sizeof path, "batch_norm/%s/%s.npy", forms[form].name, name);
-    return wg_cast(wg_npy_load(fixture(path)), dtype);
+    return wg_cast(fixture_tensor("batch_norm/%s/%s", forms[form].name, name), dtype);
 }
 
 static wg_batch_norm *load_layer(int form, wg_dtype dtype) {

@@ -10,7 +10,6 @@
 #include "nn/linear.h"
 #include "nn/module.h"
 #include "nn/norm.h"
-#include "tensor/npy.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
 #include "nn/internal.h"
@@ -30,10 +29,8 @@ static int ascending(const void *a, const void *b) {
  * those of others are not compared. */
 static void hold_beside_pytorch(const char *name, wg_tensor *x, bool bounded) {
     const int64_t count = wg_tensor_count(x);
-    char path[64];
-    snprintf(path, sizeof path, "init/%s.npy", name);
     double wanted[QUANTILES], *numbers = malloc((size_t)count * sizeof *numbers);
-    ck_assert_int_eq(wg_to_array(wg_npy_load(fixture(path)), wanted), 0);
+    ck_assert_int_eq(wg_to_array(fixture_tensor("init/%s", name), wanted), 0);
     ck_assert_int_eq(wg_to_array(wg_cast(wg_detach(x), WG_F64), numbers), 0);
     qsort(numbers, (size_t)count, sizeof *numbers, ascending);
     const double deviation = (wanted[15] - wanted[5]) / 1.349;

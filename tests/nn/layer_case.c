@@ -6,7 +6,6 @@
 
 #include "gradcheck/gradcheck.h"
 #include "nn/module.h"
-#include "tensor/npy.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
 
@@ -66,9 +65,7 @@ static void hold_against_file(const layer_case *test, void *layer, wg_dtype dtyp
                               double tolerance) {
     ck_assert_int_eq(wg_module_to(layer, dtype), 0);
     wg_state_dict *state = wg_module_state(layer);
-    char path[96];
-    snprintf(path, sizeof path, "layers/%s.npy", test->file ? test->file : test->name);
-    reader file = {wg_npy_load(fixture(path)), 0};
+    reader file = {fixture_tensor("layers/%s", test->file ? test->file : test->name), 0};
     wg_tensor *inputs[2];
     for (int i = 0; i < test->input_count; i++) {
         const int64_t *shape = test->input_shapes[i];

@@ -15,7 +15,7 @@ typedef struct layer_case {
     int input_count;
     int64_t input_shapes[2][4]; /* each ends at its first 0 */
 
-    const char *file;     /* in tests/fixtures/layers, without .npy; NULL: `name` */
+    const char *file;     /* in tests/fixtures/layers.safetensors; NULL: `name` */
     const char *held_by;  /* the suite that compares it with PyTorch, if not this one */
     bool modes_differ;    /* PyTorch's numbers are of evaluation; central differences are checked in
                              both modes */

@@ -11,7 +11,6 @@
 #include "nn/internal.h"
 #include "optim/optimizer.h"
 #include "tensor/easy.h"
-#include "tensor/npy.h"
 #include "tensor/ops.h"
 #include "base/internal.h"
 #include "tests/support/testing.h"
@@ -50,9 +49,7 @@ static void set(wg_tensor *x, wg_tensor *value) {
 }
 
 static void hold_against_file(const char *name, bool transposed, wg_dtype dtype, double tolerance) {
-    char path[64];
-    snprintf(path, sizeof path, "lora/%s.npy", name);
-    reader file = {wg_npy_load(fixture(path)), 0, dtype};
+    reader file = {fixture_tensor("lora/%s", name), 0, dtype};
     wg_module *root = wg_module_new(NULL, "", sizeof *root);
     wg_linear *layer =
         wg_linear_new(root, "layer", IN, OUT, &(wg_linear_options){.transposed = transposed});

@@ -1,6 +1,5 @@
 /* Sinusoidal positions against the formula of the paper (tests/fixtures/sinusoidal.py). */
 #include "nn/positions.h"
-#include "tensor/npy.h"
 #include "tests/support/testing.h"
 #include "nn/internal.h"
 
@@ -8,32 +7,32 @@
 static const double rounding = 1e-14;
 
 START_TEST(the_table_is_that_of_the_paper) {
-    assert_close(wg__sinusoidal_table(WG_F64, 12, 0, 40, NULL),
-                 wg_npy_load(fixture("sinusoidal/even.npy")), 0, rounding);
+    assert_close(wg__sinusoidal_table(WG_F64, 12, 0, 40, NULL), fixture_tensor("sinusoidal/even"),
+                 0, rounding);
 }
 END_TEST
 
 START_TEST(an_odd_width_ends_with_a_sine) {
-    assert_close(wg__sinusoidal_table(WG_F64, 7, 0, 9, NULL),
-                 wg_npy_load(fixture("sinusoidal/odd.npy")), 0, rounding);
+    assert_close(wg__sinusoidal_table(WG_F64, 7, 0, 9, NULL), fixture_tensor("sinusoidal/odd"), 0,
+                 rounding);
 }
 END_TEST
 
 START_TEST(another_base_gives_other_wavelengths) {
     assert_close(wg__sinusoidal_table(WG_F64, 8, 0, 9, &(wg_sinusoidal_options){.base = 100}),
-                 wg_npy_load(fixture("sinusoidal/base.npy")), 0, rounding);
+                 fixture_tensor("sinusoidal/base"), 0, rounding);
 }
 END_TEST
 
 START_TEST(a_later_part_of_the_table_is_the_same_as_in_the_whole) {
-    wg_tensor *whole = wg_npy_load(fixture("sinusoidal/even.npy"));
+    wg_tensor *whole = fixture_tensor("sinusoidal/even");
     assert_close(wg__sinusoidal_table(WG_F64, 12, 31, 5, NULL), wg_slice(whole, 0, 31, 36, 1), 0,
                  rounding);
 }
 END_TEST
 
 START_TEST(other_dtypes_are_rounded_once) {
-    wg_tensor *exact = wg_npy_load(fixture("sinusoidal/even.npy"));
+    wg_tensor *exact = fixture_tensor("sinusoidal/even");
     wg_tensor *table = wg__sinusoidal_table(WG_F32, 12, 0, 40, NULL);
     ck_assert_int_eq(wg_tensor_dtype(table), WG_F32);
     assert_close(wg_cast(table, WG_F64), exact, 6e-8, 1e-15);

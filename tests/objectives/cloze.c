@@ -103,10 +103,9 @@ START_TEST(scores_loss_and_every_gradient_equal_pytorch) {
         world w = make_world(cases[i].dtype);
         const wg__cloze_batch batch = read_batch(&w);
         wg_tensor *scores = wg__cloze_scores(&w.net, &batch);
-        assert_relative(wg_detach(scores), model_fixture("glm_cloze", "scores"),
-                        cases[i].tolerance);
+        assert_relative(wg_detach(scores), fixture_tensor("glm_cloze/scores"), cases[i].tolerance);
         wg_tensor *loss = wg_cross_entropy(scores, batch.labels, -100, NULL);
-        assert_relative(wg_detach(loss), wg_select(model_fixture("glm_cloze", "loss"), 0, 0),
+        assert_relative(wg_detach(loss), wg_select(fixture_tensor("glm_cloze/loss"), 0, 0),
                         cases[i].tolerance);
         ck_assert_int_eq(wg_backward(loss, NULL), 0);
         assert_model_gradients("glm_cloze", &w.model->module, cases[i].tolerance);

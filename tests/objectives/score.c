@@ -243,8 +243,8 @@ static void check_fixture(const char *folder, wg_model model) {
     char name[64];
     snprintf(name, sizeof name, "decoders/%s", folder);
     load_model_fixture(name, model.module, WG_F64);
-    wg_tensor *ids = wg_cast(model_fixture(name, "ids"), WG_I32);
-    wg_tensor *logits = wg_cast(model_fixture(name, "logits"), WG_F64);
+    wg_tensor *ids = wg_cast(fixture_tensor("%s/ids", name), WG_I32);
+    wg_tensor *logits = wg_cast(fixture_tensor("%s/logits", name), WG_F64);
     const int64_t rows = wg_tensor_size(ids, 0), n = wg_tensor_size(ids, 1);
     wg_score scores[8] = {{0}};
     wg_tensor *copy = wg_contiguous(ids);

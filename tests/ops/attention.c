@@ -1,7 +1,6 @@
 /* Attention against PyTorch and against its decomposition: several tiles, masks of any layout, and
  * dropout that backward replays. */
 #include "autograd/autograd.h"
-#include "tensor/npy.h"
 #include "tensor/ops.h"
 #include "tests/support/fused.h"
 #include "tests/support/testing.h"
@@ -34,9 +33,7 @@ static wg_tensor *reference(wg_tensor *q, wg_tensor *k, wg_tensor *v, wg_tensor 
 /* ---- Against PyTorch ---- */
 
 static wg_tensor *stored(const char *name, const char *array) {
-    char file[128];
-    snprintf(file, sizeof file, "kernels/attention_%s_%s.npy", name, array);
-    return wg_npy_load(fixture(file));
+    return fixture_tensor("kernels/attention_%s_%s", name, array);
 }
 
 static void assert_like_pytorch(const char *name, bool masked,

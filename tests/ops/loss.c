@@ -1,7 +1,6 @@
 /* Cross-entropy against PyTorch: ignored targets, large logits, long rows, and which memory
  * backward may overwrite. */
 #include "autograd/autograd.h"
-#include "tensor/npy.h"
 #include "tensor/ops.h"
 #include "tests/support/fused.h"
 #include "tests/support/testing.h"
@@ -10,9 +9,7 @@
 #include <stdio.h>
 
 static wg_tensor *stored(const char *array) {
-    char file[128];
-    snprintf(file, sizeof file, "kernels/cross_entropy_%s.npy", array);
-    return wg_npy_load(fixture(file));
+    return fixture_tensor("kernels/cross_entropy_%s", array);
 }
 
 static wg_tensor *targets(int64_t rows, int64_t classes) {

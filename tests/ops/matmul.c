@@ -2,7 +2,6 @@
  * bits at any number of threads. */
 #include "base/alloc.h"
 #include "tensor/gemm/gemm.h"
-#include "tensor/npy.h"
 #include "tensor/ops.h"
 #include "tests/support/fused.h"
 #include "tests/support/testing.h"
@@ -290,9 +289,7 @@ END_TEST
 /* By PyTorch: x, weight, bias and the cotangent of y are the inputs, y and the gradients the
  * results. */
 static wg_tensor *stored(const char *name) {
-    char file[128];
-    snprintf(file, sizeof file, "kernels/linear_%s.npy", name);
-    return wg_npy_load(fixture(file));
+    return fixture_tensor("kernels/linear_%s", name);
 }
 
 START_TEST(linear_is_that_of_pytorch) {

@@ -1,7 +1,6 @@
 /* Normalisation of rows and of channels against PyTorch and against its decomposition, far from
  * zero, with the same bits at any number of threads. */
 #include "autograd/autograd.h"
-#include "tensor/npy.h"
 #include "tensor/ops.h"
 #include "tests/support/fused.h"
 #include "tests/support/testing.h"
@@ -9,9 +8,7 @@
 #include <stdio.h>
 
 static wg_tensor *stored(const char *array) {
-    char file[128];
-    snprintf(file, sizeof file, "kernels/layer_norm_%s.npy", array);
-    return wg_npy_load(fixture(file));
+    return fixture_tensor("kernels/layer_norm_%s", array);
 }
 
 static wg_tensor *normal(uint64_t seed, int ndim, const int64_t *shape) {

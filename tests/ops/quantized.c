@@ -27,11 +27,11 @@ static wg_tensor *normal(int ndim, const int64_t *shape) {
 /* ---- Formats ---- */
 
 START_TEST(blocks_are_those_of_ggml) {
-    wg_tensor *numbers = model_fixture("quants", "numbers");
+    wg_tensor *numbers = fixture_tensor("quants/numbers");
     const char *names[] = {[WG_QUANTIZATION_Q8_0] = "q8_0", [WG_QUANTIZATION_Q4_0] = "q4_0"};
     for (wg_quantization quantization = WG_QUANTIZATION_Q8_0; quantization <= WG_QUANTIZATION_Q4_0;
          quantization++) {
-        const wg_tensor *expected = model_fixture("quants", names[quantization]);
+        const wg_tensor *expected = fixture_tensor("quants/%s", names[quantization]);
         wg_tensor *quantized = wg_quantize(numbers, quantization);
         const int64_t bytes = wg_tensor_count(quantized);
         ck_assert_int_eq(bytes, wg_tensor_count(numbers) / wg__quantization_block(quantization) *
@@ -178,16 +178,16 @@ END_TEST
 /* Levels of every value, including -128, and x of many magnitudes; the expected sums are
  * NumPy's. */
 START_TEST(products_of_integers_are_numpys) {
-    wg_tensor *x = model_fixture("block_products", "x");
+    wg_tensor *x = fixture_tensor("block_products/x");
     const char
         *weights[] = {[WG_QUANTIZATION_Q8_0] = "q8_0", [WG_QUANTIZATION_Q4_0] = "q4_0"},
         *products[] = {
             [WG_QUANTIZATION_Q8_0] = "product_q8_0", [WG_QUANTIZATION_Q4_0] = "product_q4_0"};
     for (wg_quantization quantization = WG_QUANTIZATION_Q8_0; quantization <= WG_QUANTIZATION_Q4_0;
          quantization++) {
-        wg_tensor *rows = model_fixture("block_products", weights[quantization]);
+        wg_tensor *rows = fixture_tensor("block_products/%s", weights[quantization]);
         wg_tensor *expected =
-            wg_cast(model_fixture("block_products", products[quantization]), WG_F32);
+            wg_cast(fixture_tensor("block_products/%s", products[quantization]), WG_F32);
         const double scale = wg_item(wg_max(wg_abs(expected), WG_ALL, false));
         assert_close(wg_quantized_linear(x, rows, quantization, NULL), expected, rounding,
                      1e-7 * scale);

@@ -1,7 +1,6 @@
 /* Softmax and log-softmax against PyTorch along any axis, and where e^x overflows or a whole row is
  * masked. */
 #include "autograd/autograd.h"
-#include "tensor/npy.h"
 #include "tensor/ops.h"
 #include "tests/support/fused.h"
 #include "tests/support/testing.h"
@@ -10,9 +9,7 @@
 #include <stdio.h>
 
 static wg_tensor *stored(const char *name, const char *array) {
-    char file[128];
-    snprintf(file, sizeof file, "kernels/%s_%s.npy", name, array);
-    return wg_npy_load(fixture(file));
+    return fixture_tensor("kernels/%s_%s", name, array);
 }
 
 static void assert_like_pytorch(const char *name, wg_tensor *(*function)(wg_tensor *, int),

@@ -4,15 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tensor/npy.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
-
-wg_tensor *model_fixture(const char *folder, const char *name) {
-    char path[128];
-    snprintf(path, sizeof path, "%s/%s.npy", folder, name);
-    return wg_npy_load(fixture(path));
-}
 
 /* The next part of a flat file, in a parameter's shape and dtype; advances *at. */
 static wg_tensor *take(wg_tensor *flat, int64_t *at, const wg_tensor *like) {
@@ -38,7 +31,7 @@ wg_bert_config bert_fixture_config(void) {
 void load_model_fixture(const char *folder, wg_module *module, wg_dtype dtype) {
     assert_no_error();
     wg_state_dict *state = wg_module_state(module);
-    wg_tensor *flat = model_fixture(folder, "weights");
+    wg_tensor *flat = fixture_tensor("%s/weights", folder);
     int64_t at = 0;
     bool recording = wg_set_grad_enabled(false);
     for (int64_t i = 0; i < state->count; i++)
@@ -84,7 +77,7 @@ static double gradient_scale(wg_module *module, const char *path, wg_tensor *exp
 
 void assert_model_gradients(const char *folder, wg_module *module, double tolerance) {
     wg_state_dict *state = wg_module_state(module);
-    wg_tensor *flat = model_fixture(folder, "gradients");
+    wg_tensor *flat = fixture_tensor("%s/gradients", folder);
     int64_t at = 0;
     for (int64_t i = 0; i < state->count; i++)
         if (!state->entries[i].slot->tied) {
@@ -125,7 +118,7 @@ void assert_model_paths(const char *folder, wg_module *module) {
 
 void assert_model_training(const char *folder, wg_module *module, wg_optimizer *optimizer,
                            model_loss loss_of, void *context, double tolerance) {
-    wg_tensor *wanted = model_fixture(folder, "adamw_losses");
+    wg_tensor *wanted = fixture_tensor("%s/adamw_losses", folder);
     wg_optimizer_add_module(optimizer, module);
     for (int64_t step = 0; step < 10; step++) {
         wg_scope scope;

@@ -8,9 +8,6 @@
 #include "nn/module.h"
 #include "optim/optimizer.h"
 
-/* NAME.npy of a folder in tests/fixtures. */
-wg_tensor *model_fixture(const char *folder, const char *name);
-
 /* The encoder of the folders bert and bert_heads, without dropout. */
 wg_bert_config bert_fixture_config(void);
 
@@ -20,16 +17,16 @@ void load_model_fixture(const char *folder, wg_module *module, wg_dtype dtype);
 /* Fails the test unless |x - expected| <= tolerance * max |expected| everywhere. */
 void assert_relative(wg_tensor *x, wg_tensor *expected, double tolerance);
 
-/* Fails unless every parameter has the gradient of the folder's gradients.npy, by assert_relative.
- * The gradient of a bias in front of a softmax is 0 up to rounding: its tolerance is relative to
- * another parameter's gradient. */
+/* Fails unless every parameter has its gradient of the folder's array `gradients`, by
+ * assert_relative. The gradient of a bias in front of a softmax is 0 up to rounding: its tolerance
+ * is relative to another parameter's gradient. */
 void assert_model_gradients(const char *folder, wg_module *module, double tolerance);
 
 /* Fails unless paths and shapes are those of the folder's parameters.txt. */
 void assert_model_paths(const char *folder, wg_module *module);
 
 /* Fails unless ten steps of the optimizer at a learning rate of 2e-3 have the losses of
- * adamw_losses.npy, by that relative tolerance. Frees the optimizer. */
+ * the array `adamw_losses`, by that relative tolerance. Frees the optimizer. */
 typedef wg_tensor *(*model_loss)(void *context);
 void assert_model_training(const char *folder, wg_module *module, wg_optimizer *optimizer,
                            model_loss loss, void *context, double tolerance);

@@ -7,6 +7,7 @@
 #include <jansson.h>
 #include <locale.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "formats/weights_files.h"
 #include "tensor/ops.h"
 #include "tensor/random.h"
 #include "base/internal.h"
@@ -217,6 +219,23 @@ const char *fixture(const char *name) {
     static char path[1024];
     snprintf(path, sizeof(path), "%s/tests/fixtures/%s", WG_SOURCE_DIR, name);
     return path;
+}
+
+wg_tensor *fixture_tensor(const char *format, ...) {
+    char name[128], file[160];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(name, sizeof name, format, arguments);
+    va_end(arguments);
+    char *array = strchr(name, '/');
+    ck_assert_ptr_nonnull(array);
+    *array++ = '\0';
+    snprintf(file, sizeof file, "%s.safetensors", name);
+    wg_weights *archive = wg_weights_open(fixture(file));
+    ck_assert_msg(archive && wg_weights_find(archive, array) >= 0, "%s: no %s", file, array);
+    wg_tensor *x = wg_weights_read(archive, wg_weights_find(archive, array));
+    wg_weights_close(archive);
+    return x;
 }
 
 const char *real_data(const char *name) {

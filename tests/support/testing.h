@@ -79,6 +79,10 @@ wg_batches *sums_of_rows(int64_t rows, int64_t width, int64_t batch);
 /* The path of a file in tests/fixtures; a static buffer. */
 const char *fixture(const char *name);
 
+/* An array of the fixtures, named SUITE/ARRAY as by printf: the tensor ARRAY of
+ * tests/fixtures/SUITE.safetensors (tests/fixtures/archive.py). */
+wg_tensor *fixture_tensor(const char *format, ...) WG_PRINTF(1, 2);
+
 /* A tensor of f64 from a fixture, {"shape": [2, 1], "values": [0.5, 1]}. */
 wg_tensor *tensor_from_json(const json_t *json);
 
