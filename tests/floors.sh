@@ -8,6 +8,7 @@
 #              names_allowed lists
 #   unique     the library and the command, which may be linked statically, define each external name
 #              in one file, and the library's begin with wg_; each type wg_ is defined in one file
+#   drawings   no line of a drawing in a comment has become a line of prose, as clang-format makes it
 #
 #   tests/floors.sh [TREE [BUILD]]
 #
@@ -206,6 +207,28 @@ wrong_names() {
         }'
 }
 
+# ---- Drawings ----
+
+# Prints file:line: text for each comment line that begins like prose, and has a box's edge or stands
+# between two indented lines without a blank line.
+joined_drawings() {
+    for folder in $floors; do sources_of "$folder"; done | xargs awk '
+        function kind(line) {
+            return line ~ /^ *\*     +[^ ]/ ? "drawing" : line ~ /^ *\* [^ ]/ ? "prose" : "other"
+        }
+        FNR == 1 { before = last = "other" }
+        {
+            now = kind($0)
+            if (now == "prose" && /\+--|--\+/)
+                print FILENAME ":" FNR ": " $0
+            else if (before == "drawing" && last == "prose" && now == "drawing")
+                print FILENAME ":" FNR - 1 ": " text
+            before = last
+            last = /\*\// ? "other" : now
+            text = $0
+        }'
+}
+
 # ---- The tests ----
 
 for floor in $floors; do
@@ -228,6 +251,7 @@ else
     skip 'no folder uses a symbol of a floor above' 'there are no object files'
 fi
 report "$(wrong_types)" 'each type is defined once'
+report "$(joined_drawings)" 'no drawing is joined with prose'
 
 for floor in $floors; do
     case $floor in models | objectives) continue ;; esac

@@ -86,5 +86,15 @@ echo 'struct wg_bert { int height; };' >>models/objects.c
 faults='# tag wg_bert is defined in models/bert.h and models/objects.c'
 check 'a struct of two files is found'
 
+plant
+printf '/* Boxes:\n *\n *     +---+   a box\n *     |   |\n * tail of a line +---+\n */\n' >>base/error.h
+faults='# base/error.h:6:  * tail of a line +---+'
+check 'a line of a drawing that became prose is found'
+
+plant
+printf '/* Parts:\n *\n *     a --> b -->\n * c\n *     d --> e\n */\n' >>base/error.h
+faults='# base/error.h:5:  * c'
+check 'a line of prose in the midst of a drawing is found'
+
 echo "1..$number"
 exit $failed
