@@ -13,10 +13,10 @@
 
 /* ---- rotary: each pair (a, b) of the last axis becomes (a cos - b sin, a sin + b cos).
  *
- *     halves      | a0 a1 .. | b0 b1 .. | rest |      GPT-NeoX, LLaMA as published by Hugging Face
- *     adjacent    | a0 b0 a1 b1 ..      | rest |      the paper, LLaMA as published by Meta
+ *     halves      | a0 a1 .. | b0 b1 .. | copied |      GPT-NeoX, Hugging Face's LLaMA
+ *     adjacent    | a0 b0 a1 b1 ..      | copied |      the paper, Meta's LLaMA
  *
- * dx = g rotated back, which is rotary of g with -sin. ---- */
+ * The vjp rotates g by the negative angle: dx = rotary(g, cos, -sin). ---- */
 
 enum { X, COS, SIN };
 
@@ -174,10 +174,6 @@ wg_tensor *wg_rotary(wg_tensor *x, wg_tensor *cos, wg_tensor *sin, wg_rotary_pai
 
 /* ==== Attention ==== */
 
-static bool has_mask(const wg_call *call) {
-    return call->input_count > 3 && call->input_specs[3].ndim >= 0;
-}
-
 static int attention_infer(wg_call *call) {
     const wg_attention_options *options = call->options;
     const wg_spec *q = &call->input_specs[0], *k = &call->input_specs[1];
@@ -201,9 +197,9 @@ static int attention_infer(wg_call *call) {
                            "a window of %lld positions; wanted 1 or more, or 0 for no window",
                            (long long)options->window);
     call->output_specs[0] = *q;
-    if (!has_mask(call))
-        return 0;
     const wg_spec *mask = &call->input_specs[3];
+    if (call->input_count < 4 || mask->ndim < 0)
+        return 0;
     wg_spec scores = *q, both;
     scores.shape[3] = k->shape[2];
     if (mask->dtype != WG_BOOL)
@@ -234,12 +230,12 @@ static wg_tensor *new_heads(const wg_spec *spec) {
     return wg__tensor_view(x, spec, strides, 0);
 }
 
-/* The op of mixed precision, whose queries, keys and values are rounded to bf16 and saved so. Its
- * products are computed in f32. */
+/* Attention in mixed precision: queries, keys and values are rounded to bf16 and saved in bf16.
+ * Products are computed in f32. */
 static const wg_op attention_bf16;
 
-/* Queries, keys and values as the kernels read them: in mixed precision forward rounds them, and
- * backward finds them rounded. */
+/* Describes a call to the kernels. `rounds` rounds queries, keys and values to bf16: forward does
+ * so in mixed precision; the inputs that backward reads were rounded when they were saved. */
 static int set_job(wg__attention *job, const wg_call *call, bool rounds) {
     const wg_spec *q = &call->input_specs[0], *k = &call->input_specs[1];
     *job = (wg__attention){.dtype = q->dtype,
@@ -263,11 +259,12 @@ static int set_job(wg__attention *job, const wg_call *call, bool rounds) {
             return -1;
         *operands[i] = heads_of(x);
     }
-    if (has_mask(call)) {
+    const wg_tensor *mask = wg__input_at(call, 3);
+    if (mask) {
         wg_spec scores = *q;
         scores.shape[3] = job->keys;
-        job->mask = wg__tensor_address(call->inputs[3]);
-        wg__broadcast_strides(call->inputs[3], &scores, job->mask_strides);
+        job->mask = wg__tensor_address(mask);
+        wg__broadcast_strides(mask, &scores, job->mask_strides);
     }
     return 0;
 }
@@ -319,15 +316,16 @@ static wg_tensor *repeat_heads(wg_tensor *x, int64_t query_heads) {
     return wg_reshape(wg_expand(wg_unsqueeze(x, 2), 5, wide), 4, flat);
 }
 
-/* Query i has the position i + Tk - Tq of the keys. */
+/* Query i has the position i + Tk - Tq, as the last Tq keys do. */
 wg_tensor *wg__attention_visible(const wg_attention_options *options, int64_t queries,
                                  int64_t keys) {
     const bool windowed = options->window > 0 && options->window < queries + keys;
     if (!options->causal && !windowed)
         return NULL;
-    const int64_t own = keys - queries, ahead = options->causal ? 0 : options->window;
-    wg_tensor *seen = wg_tri(WG_BOOL, queries, keys, own + ahead);
-    return windowed ? wg_triu(seen, own - options->window) : seen;
+    const int64_t diagonal = keys - queries;
+    wg_tensor *seen =
+        wg_tri(WG_BOOL, queries, keys, diagonal + (options->causal ? 0 : options->window));
+    return windowed ? wg_triu(seen, diagonal - options->window) : seen;
 }
 
 static int attention_decompose(wg_call *call) {
@@ -338,8 +336,9 @@ static int attention_decompose(wg_call *call) {
     wg_tensor *v = repeat_heads(call->inputs[2], job.query_heads);
     wg_tensor *scores = wg_matmul(call->inputs[0], wg_transpose(k, -2, -1));
     scores = wg_mul_scalar(scores, job.options.scale);
-    if (has_mask(call))
-        scores = wg_masked_fill(scores, wg_logical_not(call->inputs[3]), -INFINITY);
+    wg_tensor *mask = wg__input_at(call, 3);
+    if (mask)
+        scores = wg_masked_fill(scores, wg_logical_not(mask), -INFINITY);
     wg_tensor *seen = wg__attention_visible(&job.options, job.queries, job.keys);
     if (seen)
         scores = wg_masked_fill(scores, wg_logical_not(seen), -INFINITY);
@@ -377,12 +376,8 @@ WG__EXAMPLES(attention, wg_attention_options,
              {{.scale = 0.2, .dropout = 0.4, .seed = 3, .window = 2},
               "1 1 4 2, 1 1 70 2, 1 1 70 2"})
 
-static int attention_bench(wg_generator *generator, wg_sample *sample) {
-    static const wg_attention_options options = {.scale = 0.125};
-    static const wg__sampler samplers[] = {wg__sample_normal_f32};
-    sample->options = &options;
-    return wg__sample_shapes(generator, sample, "4 8 512 64, 4 8 512 64, 4 8 512 64", 1, samplers);
-}
+WG__LARGE_BY(attention, wg_attention_options, (wg__sample_normal_f32),
+             "4 8 512 64, 4 8 512 64, 4 8 512 64", .scale = 0.125)
 
 #define ATTENTION(NAME)                                                                            \
     WG__OP_OF(                                                                                     \
@@ -418,30 +413,19 @@ wg_tensor *wg_attention(wg_tensor *q, wg_tensor *k, wg_tensor *v, wg_tensor *mas
 
 /* ==== The step ==== */
 
+/* Whether x has this dtype, and neither a gradient nor a tangent. */
 static bool is_plain(const wg_tensor *x, wg_dtype dtype) {
     return x && x->spec.dtype == dtype && !x->node && !x->tangents;
-}
-
-/* Whether x has the shape (B, T, width) of a projection, with contiguous rows. */
-static bool is_projection(const wg_tensor *x, const wg_spec *q, int64_t width) {
-    return is_plain(x, q->dtype) && x->spec.ndim == 3 && x->spec.shape[0] == q->shape[0] &&
-           x->spec.shape[1] == q->shape[1] && x->spec.shape[2] == width && x->strides[2] == 1 &&
-           x->strides[0] >= 0 && x->strides[1] >= 0;
 }
 
 /* Whether x is a table (T, P) or (B, 1, T, P), contiguous. */
 static bool is_table(const wg_tensor *x, const wg_spec *q, int64_t head_width) {
     const wg_spec *spec = &x->spec;
-    const bool of_all = spec->ndim == 2 && spec->shape[0] == q->shape[1],
-               of_each = spec->ndim == 4 && spec->shape[0] == q->shape[0] && spec->shape[1] == 1 &&
+    const bool shared = spec->ndim == 2 && spec->shape[0] == q->shape[1],
+               batched = spec->ndim == 4 && spec->shape[0] == q->shape[0] && spec->shape[1] == 1 &&
                          spec->shape[2] == q->shape[1];
-    return is_plain(x, q->dtype) && (of_all || of_each) &&
+    return is_plain(x, q->dtype) && (shared || batched) &&
            2 * spec->shape[spec->ndim - 1] <= head_width && wg_tensor_is_contiguous(x);
-}
-
-static wg_spec scores_of(const wg__attention_step *step, int64_t seen) {
-    const wg_spec *q = &step->q->spec;
-    return (wg_spec){q->dtype, 4, {q->shape[0], step->heads, q->shape[1], seen + q->shape[1]}};
 }
 
 bool wg__attention_step_suits(const wg__attention_step *step, int64_t seen) {
@@ -449,7 +433,9 @@ bool wg__attention_step_suits(const wg__attention_step *step, int64_t seen) {
     if (!step->q || step->q->spec.ndim != 3 ||
         (step->q->spec.dtype != WG_F32 && step->q->spec.dtype != WG_F64))
         return false;
-    const wg_spec *q = &step->q->spec, scores = scores_of(step, seen);
+    const wg_spec *q = &step->q->spec;
+    const wg_spec scores = {
+        q->dtype, 4, {q->shape[0], step->heads, q->shape[1], seen + q->shape[1]}};
     const int64_t head_width = q->shape[2] / step->heads;
     const bool pairs = step->pairing == WG_ROTARY_HALVES || step->pairing == WG_ROTARY_ADJACENT;
     wg_spec both;
@@ -460,11 +446,19 @@ bool wg__attention_step_suits(const wg__attention_step *step, int64_t seen) {
     if (mask && (mask->spec.dtype != WG_BOOL || !wg__broadcast(&scores, &mask->spec, &both) ||
                  !wg__same_shape(&scores, &both)))
         return false;
-    return wg__spec_count(q) > 0 && is_projection(step->q, q, step->heads * head_width) &&
-           is_projection(step->k, q, step->key_heads * head_width) &&
-           is_projection(step->v, q, step->key_heads * head_width) &&
-           step->heads % step->key_heads == 0 && step->options.dropout >= 0 &&
-           step->options.dropout < 1;
+
+    /* Projections have contiguous rows: (B, T, H D) or (B, T, Hkv D). */
+    const wg_tensor *const projections[] = {step->q, step->k, step->v};
+    for (int i = 0; i < 3; i++) {
+        const wg_tensor *x = projections[i];
+        const int64_t heads = i == 0 ? step->heads : step->key_heads;
+        if (!is_plain(x, q->dtype) || x->spec.ndim != 3 || x->spec.shape[0] != q->shape[0] ||
+            x->spec.shape[1] != q->shape[1] || x->spec.shape[2] != heads * head_width ||
+            x->strides[2] != 1 || x->strides[0] < 0 || x->strides[1] < 0)
+            return false;
+    }
+    return wg__spec_count(q) > 0 && step->heads % step->key_heads == 0 &&
+           step->options.dropout >= 0 && step->options.dropout < 1;
 }
 
 typedef struct step_job {
@@ -472,50 +466,42 @@ typedef struct step_job {
     rotation rotation; /* without pairs: no rotation */
     int64_t size, positions, seen;
     int64_t table_strides[2]; /* of a sequence, and of a position */
-    wg_tensor *keys, *values;
-    char *rotated; /* (B, T, H D), the rotated queries */
+    wg_tensor *keys, *values; /* the cache; both have the same strides */
+    char *rotated;            /* (B, T, H D), the rotated queries */
 } step_job;
 
-/* A row (b, t) of a projection; and the row of the keys or values of a head that t is stored in. */
-static char *row_at(const step_job *j, const wg_tensor *x, int64_t b, int64_t t) {
-    return (char *)wg__tensor_address(x) + (b * x->strides[0] + t * x->strides[1]) * j->size;
-}
-
-static char *place_in(const step_job *j, const wg_tensor *room, int64_t b, int64_t h, int64_t t) {
-    return (char *)wg__tensor_address(room) +
-           (b * room->strides[0] + h * room->strides[1] + (j->seen + t) * room->strides[2]) *
-               j->size;
-}
-
-/* Stores the keys, rotated, and the values of new positions, and rotates their queries. */
-static void place_positions(int64_t begin, int64_t end, void *context) {
+/* Stores the rotated keys and the values of new positions in the cache, and rotates the queries. */
+static void store_positions(int64_t begin, int64_t end, void *context) {
     const step_job *j = context;
     const wg__attention_step *step = j->step;
-    const int64_t bytes = j->rotation.width * j->size;
+    const wg_tensor *const projections[] = {step->q, step->k, step->v};
+    const int64_t bytes = j->rotation.width * j->size, *strides = j->keys->strides;
+    char *keys = wg__tensor_address(j->keys), *values = wg__tensor_address(j->values);
     for (int64_t i = begin; i < end; i++) {
         const int64_t b = i / j->positions, t = i % j->positions;
         const int64_t table = (b * j->table_strides[0] + t * j->table_strides[1]) * j->size;
-        const char *q = row_at(j, step->q, b, t), *k = row_at(j, step->k, b, t),
-                   *v = row_at(j, step->v, b, t);
         const char *cos = step->cos ? (char *)wg__tensor_address(step->cos) + table : NULL;
         const char *sin = step->cos ? (char *)wg__tensor_address(step->sin) + table : NULL;
+        const char *rows[3]; /* of q, k and v */
+        for (int n = 0; n < 3; n++) {
+            const wg_tensor *x = projections[n];
+            rows[n] =
+                (char *)wg__tensor_address(x) + (b * x->strides[0] + t * x->strides[1]) * j->size;
+        }
         for (int64_t h = 0; h < step->key_heads; h++) {
-            memcpy(place_in(j, j->values, b, h, t), v + h * bytes, (size_t)bytes);
+            const char *key = rows[1] + h * bytes;
+            const int64_t place =
+                (b * strides[0] + h * strides[1] + (j->seen + t) * strides[2]) * j->size;
+            memcpy(values + place, rows[2] + h * bytes, (size_t)bytes);
             if (cos)
-                rotate_row(&j->rotation, k + h * bytes, cos, sin, place_in(j, j->keys, b, h, t));
+                rotate_row(&j->rotation, key, cos, sin, keys + place);
             else
-                memcpy(place_in(j, j->keys, b, h, t), k + h * bytes, (size_t)bytes);
+                memcpy(keys + place, key, (size_t)bytes);
         }
         for (int64_t h = 0; cos && h < step->heads; h++)
-            rotate_row(&j->rotation, q + h * bytes, cos, sin,
+            rotate_row(&j->rotation, rows[0] + h * bytes, cos, sin,
                        j->rotated + (i * step->heads + h) * bytes);
     }
-}
-
-/* (B, T, H D) as heads. */
-static wg__heads side_by_side(const wg_tensor *x, int64_t size, int64_t head_width) {
-    return (wg__heads){wg__tensor_address(x), x->strides[0] * size, head_width * size,
-                       x->strides[1], 1};
 }
 
 static int attend(const step_job *j, wg_tensor *out) {
@@ -531,17 +517,19 @@ static int attend(const step_job *j, wg_tensor *out) {
                         .queries = j->positions,
                         .keys = j->seen + j->positions,
                         .width = width,
-                        .q = side_by_side(step->q, j->size, width),
+                        .q = {wg__tensor_address(step->q), step->q->strides[0] * j->size,
+                              width * j->size, step->q->strides[1], 1},
                         .k = heads_of(j->keys),
                         .v = heads_of(j->values),
-                        .out = side_by_side(out, j->size, width)};
+                        .out = {wg__tensor_address(out), out->strides[0] * j->size, width * j->size,
+                                out->strides[1], 1}};
     if (step->cos) {
         at.q = at.out;
         at.q.data = j->rotated;
     }
     at.options.scale = wg__option(at.options.scale, 1 / sqrt((double)width));
     if (step->mask) {
-        const wg_spec scores = scores_of(step, j->seen);
+        const wg_spec scores = {q->dtype, 4, {at.batch, at.query_heads, at.queries, at.keys}};
         at.mask = wg__tensor_address(step->mask);
         wg__broadcast_strides(step->mask, &scores, at.mask_strides);
     }
@@ -573,7 +561,7 @@ wg_tensor *wg__attention_step_run(const wg__attention_step *step, wg_tensor *key
     int status = step->cos && !j.rotated ? -1 : 0;
     if (status == 0) {
         const int64_t numbers = (step->heads + 2 * step->key_heads) * j.rotation.width;
-        wg__parallel_for(q->shape[0] * j.positions, 1 + WG__GRAIN / numbers, place_positions, &j);
+        wg__parallel_for(q->shape[0] * j.positions, 1 + WG__GRAIN / numbers, store_positions, &j);
         wg_tensor_touch(keys);
         wg_tensor_touch(values);
         status = attend(&j, out);

@@ -30,9 +30,9 @@ typedef struct wg__attention {
 int wg__attention_run(const wg__attention *attention);
 int wg__attention_differentiate(const wg__attention *attention);
 
-/* Writes the dropout factors of n weights of a query, from key `first` on, a multiple of
- * WG__RANDOM_GROUP: 0 where dropped, 1 / (1 - p) elsewhere. `query` is its number, counted over all
- * heads. */
+/* Writes the dropout factors of the weights of n keys, from key `first` on, a multiple of
+ * WG__RANDOM_GROUP: 0 for dropped weights, 1 / (1 - p) for kept ones. `query` is the number of the
+ * query, counted over all heads. */
 void wg__attention_draw(const wg__attention *at, int64_t query, int64_t first, int64_t n,
                         char *factors);
 
@@ -58,13 +58,13 @@ typedef struct wg__attention_step {
     wg_attention_options options; /* a scale of 0 means 1/sqrt(D) */
 } wg__attention_step;
 
-/* Whether the step supports these operands: f32 or f64 without gradients or tangents, tables of one
- * of the two shapes, and a mask that broadcasts. If not, call the ops, which report errors. */
+/* Whether the step supports its operands: f32 or f64 without gradients or tangents, tables (T, P)
+ * or (B, 1, T, P), and a mask that broadcasts. Otherwise call the ops, which report errors. */
 bool wg__attention_step_suits(const wg__attention_step *step, int64_t seen);
 
-/* Rotates k and writes it and v to `keys` and `values`, contiguous (B, Hkv, capacity, D) of their
- * dtype with room for T after `seen`. Returns the attention of the rotated q to all seen + T
- * positions: (B, T, H D). [scope; MEMORY] */
+/* Rotates k and writes k and v to `keys` and `values` at positions seen to seen + T - 1. Both
+ * caches are contiguous (B, Hkv, capacity, D). Returns the attention of the rotated q to all seen +
+ * T positions: (B, T, H D). [scope; MEMORY] */
 wg_tensor *wg__attention_step_run(const wg__attention_step *step, wg_tensor *keys,
                                   wg_tensor *values, int64_t seen);
 

@@ -1,11 +1,12 @@
-/* Attention's kernels: the weights of one tile of queries at a time.
+/* Attention's kernels, which compute one tile of scores at a time.
  *
- *                      keys
- *              . . +-------------+ . .
- *     queries      |   a tile    |       up to TILE_ROWS queries of one head, by the keys from the
- *                  |  of scores  |       first to the last that any of them sees. One product
- * writes . . +-------------+ . .   the scores to the workspace, they become weights in place, and
- * another product gives the tile's output.
+ *                       keys
+ *               . . +----------+ . .      A tile has up to TILE_ROWS queries of one head, and the
+ *     queries       |   tile   |          keys from the first to the last that its queries see.
+ *               . . +----------+ . .
+ *
+ * A first product writes the scores of the tile to the workspace. They become weights in place. A
+ * second product gives the output of the tile.
  *
  * A head's keys and values are packed once, and the operands of a tile stay in the L1 and L2
  * caches, so the products call the panel kernels of tensor/simd directly; heads are too narrow for
@@ -54,63 +55,32 @@ static int64_t query_number(const wg__attention *at, int64_t b, int64_t h, int64
     return (b * at->query_heads + h) * at->queries + i;
 }
 
-/* The query's row of the mask, which must not be NULL. */
-static const bool *mask_row(const wg__attention *at, int64_t b, int64_t h, int64_t i) {
-    return at->mask + b * at->mask_strides[0] + h * at->mask_strides[1] + i * at->mask_strides[2];
-}
-
 /* Keys begin..end - 1. */
 typedef struct range {
     int64_t begin, end;
 } range;
 
-/* The keys that query i sees, ignoring the mask. Its own position is i + Tk - Tq. */
+/* The keys that query i, at position i + Tk - Tq, sees by causality and window, before the mask. */
 static range keys_before_mask(const wg__attention *at, int64_t i) {
-    const int64_t own = i + at->keys - at->queries, window = at->options.window;
+    const int64_t position = i + at->keys - at->queries, window = at->options.window;
     int64_t begin = 0, end = at->keys;
     if (window > 0 && window < at->keys + at->queries) {
-        begin = wg__larger(0, own - window);
-        end = wg__smaller(end, own + window + 1);
+        begin = wg__larger(0, position - window);
+        end = wg__smaller(end, position + window + 1);
     }
     if (at->options.causal)
-        end = wg__smaller(end, own + 1);
+        end = wg__smaller(end, position + 1);
     return (range){wg__smaller(begin, at->keys), wg__larger(end, 0)};
-}
-
-/* The index of the first key from `least` on that the mask shows to the query; at most `most`. */
-static int64_t keys_hidden(const wg__attention *at, int64_t b, int64_t h, int64_t i, int64_t least,
-                           int64_t most) {
-    const bool *mask = mask_row(at, b, h, i);
-    const int64_t step = at->mask_strides[3];
-    while (most - least >= 8 && step == 1 && memcmp(mask + least, (bool[8]){0}, 8) == 0)
-        least += 8;
-    while (least < most && !mask[least * step])
-        least++;
-    return least;
-}
-
-/* One more than the index of the last key below `most` that the mask shows to the query; at least
- * `least`. */
-static int64_t keys_shown(const wg__attention *at, int64_t b, int64_t h, int64_t i, int64_t least,
-                          int64_t most) {
-    const bool *mask = mask_row(at, b, h, i);
-    const int64_t step = at->mask_strides[3];
-    while (most - least >= 8 && step == 1 && memcmp(mask + most - 8, (bool[8]){0}, 8) == 0)
-        most -= 8;
-    while (most > least && !mask[(most - 1) * step])
-        most--;
-    return most;
 }
 
 enum { TILE_ROWS = 64, TILE_ELEMENTS = 65536, LEAST_TILE_ROWS = 16 };
 
-/* With at least this many queries, keys are packed. With fewer, several heads are processed at once
- * instead, unless backward will follow: it recomputes the scores from packed keys, and the weights
- * sum to 1 only if these have the same bits. */
+/* With at least LEAST_PACKED queries, keys are packed. With fewer, several heads are processed at
+ * once instead, unless backward will follow: backward recomputes the scores from packed keys, and
+ * the weights sum to 1 only if the recomputed scores have the same bits. */
 enum { LEAST_PACKED = 8 };
 
-/* With fewer heads than this, heads are split into about this many tasks, to keep all threads
- * busy. */
+/* Fewer than TASKS heads are split into about TASKS tasks, to keep all threads busy. */
 enum { TASKS = 32 };
 
 /* The least bytes of all workspaces together, so that generating one more token seldom needs a
@@ -124,7 +94,7 @@ typedef struct workspace {
     char *keys_across, *values_across; /* (D, Tk) in panels: transposed */
     char *keys, *values;               /* (Tk, D) */
     char *queries, *cotangents;        /* (rows, D) of a tile */
-    char *scores, *gradient;           /* (rows, span) of a tile: they become weights, and dS */
+    char *scores, *gradient;           /* (rows, span) of a tile; they become weights and dS */
     char *rows;                        /* (rows, D) of a tile: the output, or dq */
     char *dk, *dv;                     /* (Tk, D) */
     char *bias, *keep;                 /* span: 0 or -inf by the mask, and dropout's factors */
@@ -137,19 +107,20 @@ typedef struct job {
     int64_t task_tiles;       /* tiles of a task */
     int64_t together;         /* heads that a task handles at once */
     int64_t width;            /* D, rounded up to whole vectors */
-    int64_t span, key_stride; /* the most keys of a tile, and that rounded up to whole vectors */
-    int64_t alignment;        /* the first key of a tile is a multiple of it */
+    int64_t span, key_stride; /* the most keys of a tile; span rounded up to whole vectors */
+    int64_t alignment;        /* the first key of a tile is a multiple of `alignment` */
     bool packs, backward;
     atomic_int_fast64_t next;
     int64_t tasks;
     char *workspaces;
-    int64_t workspace_bytes; /* of one worker */
+    int64_t workspace_bytes; /* of each worker */
     void (*run)(const struct job *job, int64_t task, const workspace *w);
 } job;
 
 /* ---- Tasks ---- */
 
-static char *take(char *workspaces, int64_t *offset, int64_t bytes) {
+/* The next `bytes` of the workspaces, rounded up to cache lines; NULL while sizes are counted. */
+static char *reserve(char *workspaces, int64_t *offset, int64_t bytes) {
     char *place = workspaces ? workspaces + *offset : NULL;
     *offset += wg__ceil_divide(bytes, CACHE_LINE) * CACHE_LINE;
     return place;
@@ -162,24 +133,24 @@ static workspace lay_out(const job *job, char *workspaces, int64_t *offset) {
     const int64_t across = wg__ceil_divide(keys, panel) * panel * job->at->width * size;
     const int64_t down = keys * job->width * size, rows = job->tile_rows * job->width * size;
     const int64_t row = job->key_stride * size, tile = job->tile_rows * job->together * row;
-    workspace w = {.scores = take(workspaces, offset, tile),
-                   .bias = take(workspaces, offset, row),
-                   .keep = take(workspaces, offset, row)};
+    workspace w = {.scores = reserve(workspaces, offset, tile),
+                   .bias = reserve(workspaces, offset, row),
+                   .keep = reserve(workspaces, offset, row)};
     if (!job->packs)
         return w;
-    w.keys_across = take(workspaces, offset, across);
-    w.rows = take(workspaces, offset, rows);
+    w.keys_across = reserve(workspaces, offset, across);
+    w.rows = reserve(workspaces, offset, rows);
     if (!job->backward) {
-        w.values = take(workspaces, offset, down);
+        w.values = reserve(workspaces, offset, down);
         return w;
     }
-    w.values_across = take(workspaces, offset, across);
-    w.keys = take(workspaces, offset, down);
-    w.queries = take(workspaces, offset, rows);
-    w.cotangents = take(workspaces, offset, rows);
-    w.gradient = take(workspaces, offset, tile);
-    w.dk = take(workspaces, offset, down);
-    w.dv = take(workspaces, offset, down);
+    w.values_across = reserve(workspaces, offset, across);
+    w.keys = reserve(workspaces, offset, down);
+    w.queries = reserve(workspaces, offset, rows);
+    w.cotangents = reserve(workspaces, offset, rows);
+    w.gradient = reserve(workspaces, offset, tile);
+    w.dk = reserve(workspaces, offset, down);
+    w.dv = reserve(workspaces, offset, down);
     return w;
 }
 
@@ -199,7 +170,7 @@ static job job_of(const wg__attention *at, bool backward) {
     job.tile_rows = most < LEAST_TILE_ROWS ? LEAST_TILE_ROWS : wg__smaller(most, TILE_ROWS);
     job.packs = backward || at->log_sums || at->queries >= LEAST_PACKED || !dense;
     job.together = 1;
-    if (!job.packs) { /* as many heads at once as keep all threads busy */
+    if (!job.packs) { /* split the heads evenly over the threads */
         const int64_t share = wg__ceil_divide(at->batch * at->query_heads, wg_threads());
         const int64_t tasks = wg__ceil_divide(share, WG__HEADS_AT_ONCE);
         if (tasks > 0)
@@ -222,9 +193,9 @@ static void work(int64_t begin, int64_t end, void *context) {
     }
 }
 
-/* Each worker has a workspace and takes the next free task until none is left. As is usual for
- * attention, each product counts the flops of all queries by all keys, masked or not, and
- * recomputed scores do not count. */
+/* Each worker has a workspace and takes the next task until no task is left. As is usual for
+ * attention, each product counts the flops of all queries by all keys, masked or not; recomputed
+ * scores do not count. */
 static int run_tasks(job *job, int64_t tasks, int products,
                      void (*run)(const struct job *job, int64_t task, const workspace *w)) {
     const wg__attention *at = job->at;
@@ -244,8 +215,7 @@ static int run_tasks(job *job, int64_t tasks, int products,
     return 0;
 }
 
-/* Queries begin..begin + rows of a head, and the keys first..first + keys, which are all that any
- * of them sees. */
+/* Queries begin..begin + rows - 1 of a head. They see no keys outside first..first + keys - 1. */
 typedef struct tile {
     int64_t b, h, begin, rows, first, keys;
 } tile;
@@ -261,10 +231,22 @@ static tile tile_at(const job *job, int64_t b, int64_t h, int64_t index) {
     if (at->mask && least < most) {
         first = most;
         end = least;
+        const int64_t *strides = at->mask_strides, step = strides[3];
         for (int64_t r = 0; r < rows && (first > least || end < most); r++) {
-            first = keys_hidden(at, b, h, begin + r, least, first);
-            end = keys_shown(at, b, h, begin + r, end, most);
-            if (at->mask_strides[2] == 0)
+            const bool *mask =
+                at->mask + b * strides[0] + h * strides[1] + (begin + r) * strides[2];
+            int64_t left = least, right = most; /* narrow down to the keys that the row shows */
+            while (first - left >= 8 && step == 1 && memcmp(mask + left, (bool[8]){0}, 8) == 0)
+                left += 8;
+            while (left < first && !mask[left * step])
+                left++;
+            while (right - end >= 8 && step == 1 && memcmp(mask + right - 8, (bool[8]){0}, 8) == 0)
+                right -= 8;
+            while (right > end && !mask[(right - 1) * step])
+                right--;
+            first = left;
+            end = right;
+            if (strides[2] == 0)
                 break;
         }
     }
@@ -275,41 +257,40 @@ static tile tile_at(const job *job, int64_t b, int64_t h, int64_t index) {
     return t;
 }
 
-/* The keys that query i sees, counted from the tile's first. */
-static range keys_seen(const wg__attention *at, const tile *t, int64_t i) {
+/* A query's row of scores, as kernels read it. Keys begin..end - 1, counted from the tile's first
+ * key, are visible before the mask. */
+typedef struct score_row {
+    int64_t begin, end;
+    char *bias, *keep; /* of the mask and of dropout; NULL for none */
+} score_row;
+
+/* A mask row that all rows of a tile share is read once, for the first row. */
+static score_row score_row_of(const job *job, const tile *t, int64_t i, const workspace *w) {
+    const wg__attention *at = job->at;
     const range seen = keys_before_mask(at, i);
     const int64_t end = wg__larger(0, wg__smaller(seen.end - t->first, t->keys));
-    return (range){wg__smaller(wg__larger(0, seen.begin - t->first), end), end};
-}
-
-/* The bias that the mask adds to the scores of query i, and its dropout factors; NULL for none. A
- * mask row that all rows of a tile share is read once, for the first row. */
-typedef struct factors {
-    char *bias, *keep;
-} factors;
-
-static factors factors_of(const job *job, const tile *t, int64_t i, const workspace *w) {
-    const wg__attention *at = job->at;
-    if (at->mask && (i == t->begin || at->mask_strides[2] != 0))
-        job->kernels->rows.mask_to_bias(
-            t->keys, mask_row(at, t->b, t->h, i) + t->first * at->mask_strides[3],
-            at->mask_strides[3], w->bias);
+    const int64_t *strides = at->mask_strides;
+    if (at->mask && (i == t->begin || strides[2] != 0))
+        job->kernels->rows.mask_to_bias(t->keys,
+                                        at->mask + t->b * strides[0] + t->h * strides[1] +
+                                            i * strides[2] + t->first * strides[3],
+                                        strides[3], w->bias);
     if (at->options.dropout > 0)
         wg__attention_draw(at, query_number(at, t->b, t->h, i), t->first, t->keys, w->keep);
-    return (factors){at->mask ? w->bias : NULL, at->options.dropout > 0 ? w->keep : NULL};
+    return (score_row){.begin = wg__smaller(wg__larger(0, seen.begin - t->first), end),
+                       .end = end,
+                       .bias = at->mask ? w->bias : NULL,
+                       .keep = at->options.dropout > 0 ? w->keep : NULL};
 }
 
+/* The rows of head h of sequence b, from position `row` on. */
 static wg__matrix head_rows(const wg__attention *at, const wg__heads *x, int64_t b, int64_t h,
                             int64_t row) {
     char *data = x->data + b * x->batch_stride + h * x->head_stride;
     return (wg__matrix){data + row * x->row_stride * at->size, x->row_stride, x->column_stride};
 }
 
-static char *row_of_tile(const job *job, char *rows, int64_t r) {
-    return rows + r * job->key_stride * job->at->size;
-}
-
-/* Makes the scores of the keys before the first that this row of a tile sees -inf. */
+/* Makes the first `count` scores of a row -inf: their keys lie before the first visible key. */
 static void hide_head(const job *job, char *row, int64_t count) {
     for (int64_t j = 0; j < count; j++)
         if (job->at->dtype == WG_F32)
@@ -318,24 +299,9 @@ static void hide_head(const job *job, char *row, int64_t count) {
             ((double *)row)[j] = -INFINITY;
 }
 
-/* Zeroes the weights of the keys after the last that this row of a tile sees. */
-static void zero_tail(const job *job, const tile *t, char *row, int64_t seen) {
-    const int64_t size = job->at->size;
-    memset(row + seen * size, 0, (size_t)((t->keys - seen) * size));
-}
-
 static void pack_across(const job *job, int64_t count, wg__matrix x, char *panels) {
     job->kernels->products.pack_columns(count, job->at->width, x.data, x.row_stride,
                                         x.column_stride, panels);
-}
-
-/* Packed key number `index`. */
-static char *packed_across(const job *job, char *panels, int64_t index) {
-    return panels + index * job->at->width * job->at->size; /* index begins a panel */
-}
-
-static char *packed_down(const job *job, char *rows, int64_t index) {
-    return rows + index * job->width * job->at->size;
 }
 
 static void pack_down(const job *job, int64_t count, wg__matrix x, char *rows) {
@@ -382,34 +348,28 @@ static void multiply_down(const job *job, int64_t m, int64_t k, wg__matrix a, co
                              .c_row = job->width});
 }
 
-static wg__matrix tile_matrix(const job *job, char *data) {
-    return (wg__matrix){data, job->key_stride, 1};
-}
-
 /* ---- Forward ---- */
 
 /* Turns the scores of a tile into weights that are not normalized yet; inverse_sums receives the
  * factor that normalizes each row. */
 static void weigh(const job *job, const tile *t, const workspace *w, double *inverse_sums) {
     const wg__attention *at = job->at;
+    const int64_t row_bytes = job->key_stride * at->size;
     for (int64_t r = 0; r < t->rows; r++) {
         const int64_t i = t->begin + r;
-        const range seen = keys_seen(at, t, i);
-        const factors by = factors_of(job, t, i, w);
-        char *row = row_of_tile(job, w->scores, r);
+        const score_row s = score_row_of(job, t, i, w);
+        char *row = w->scores + r * row_bytes;
         double log_sum_exp;
-        hide_head(job, row, seen.begin);
-        inverse_sums[r] =
-            job->kernels->rows.attention(seen.end, by.bias, by.keep, row, &log_sum_exp);
-        zero_tail(job, t, row, seen.end);
+        hide_head(job, row, s.begin);
+        inverse_sums[r] = job->kernels->rows.attention(s.end, s.bias, s.keep, row, &log_sum_exp);
+        memset(row + s.end * at->size, 0, (size_t)((t->keys - s.end) * at->size));
         if (at->log_sums)
             wg__set_element(at->dtype, at->log_sums + query_number(at, t->b, t->h, i) * at->size,
                             log_sum_exp);
     }
 }
 
-/* A task: the few queries of some heads, one after the other, with keys and values that are not
- * packed. */
+/* A task: the few queries of some heads, one by one. Keys and values are not packed. */
 static void forward_few(const job *job, int64_t task, const workspace *w) {
     const wg__attention *at = job->at;
     const int64_t parts = wg__ceil_divide(at->query_heads, job->together), b = task / parts;
@@ -423,7 +383,7 @@ static void forward_few(const job *job, int64_t task, const workspace *w) {
                                   .row_stride = at->k.row_stride,
                                   .scale = at->options.scale},
                           sums = {.width = at->width, .row_stride = at->v.row_stride, .scale = 1};
-        range seen = {INT64_MAX, 0}; /* by any of the heads */
+        range seen = {INT64_MAX, 0}; /* keys that at least one of the heads sees */
         for (int h = 0; h < count; h++) {
             tiles[h] = tile_at(job, b, first + h, query);
             seen.begin = wg__smaller(seen.begin, tiles[h].first);
@@ -434,7 +394,7 @@ static void forward_few(const job *job, int64_t task, const workspace *w) {
             dots.a[h] = head_rows(at, &at->k, b, (first + h) / sharing, seen.begin).data;
             dots.vector[h] = head_rows(at, &at->q, b, first + h, query).data;
             sums.a[h] = head_rows(at, &at->v, b, (first + h) / sharing, seen.begin).data;
-            sums.vector[h] = dots.y[h] = row_of_tile(job, w->scores, h);
+            sums.vector[h] = dots.y[h] = w->scores + h * job->key_stride * at->size;
             sums.y[h] = head_rows(at, &at->out, b, first + h, query).data;
         }
         job->kernels->products.head_dots(count, &dots);
@@ -451,14 +411,15 @@ static void forward_few(const job *job, int64_t task, const workspace *w) {
     }
 }
 
-/* A task: some tiles of a head, with the keys that they see, ignoring the mask, packed from the
- * beginning of a panel on. */
+/* A task: some tiles of a head. Packs the keys that they see before the mask, from the beginning of
+ * a panel on. */
 static void forward_task(const job *job, int64_t task, const workspace *w) {
     const wg__attention *at = job->at;
     const int64_t parts = wg__ceil_divide(job->tiles, job->task_tiles), head = task / parts;
     const int64_t b = head / at->query_heads, h = head % at->query_heads;
     const int64_t first = task % parts * job->task_tiles;
     const int64_t key_head = h / (at->query_heads / at->key_heads);
+    const int64_t row_bytes = job->width * at->size; /* of values and of the output */
     const int64_t end = wg__smaller(first + job->task_tiles, job->tiles);
     const int64_t last_query = wg__smaller(end * job->tile_rows, at->queries) - 1;
     const int64_t begin_key = keys_before_mask(at, first * job->tile_rows).begin;
@@ -474,13 +435,13 @@ static void forward_task(const job *job, int64_t task, const workspace *w) {
         const tile t = tile_at(job, b, h, i);
         double inverse_sums[TILE_ROWS];
         multiply_across(job, &t, at->options.scale, head_rows(at, &at->q, b, h, t.begin),
-                        packed_across(job, w->keys_across, t.first - seen.begin), w->scores);
+                        w->keys_across + (t.first - seen.begin) * at->width * at->size, w->scores);
         weigh(job, &t, w, inverse_sums);
-        multiply_down(job, t.rows, t.keys, tile_matrix(job, w->scores),
-                      packed_down(job, w->values, t.first - seen.begin), false, w->rows);
+        multiply_down(job, t.rows, t.keys, (wg__matrix){w->scores, job->key_stride, 1},
+                      w->values + (t.first - seen.begin) * row_bytes, false, w->rows);
         for (int64_t r = 0; r < t.rows; r++)
-            job->kernels->rows.normalize(at->width, packed_down(job, w->rows, r), 0,
-                                         inverse_sums[r], NULL, NULL,
+            job->kernels->rows.normalize(at->width, w->rows + r * row_bytes, 0, inverse_sums[r],
+                                         NULL, NULL,
                                          head_rows(at, &at->out, b, h, t.begin + r).data);
     }
 }
@@ -512,38 +473,38 @@ static void write_rows(const job *job, int64_t count, const char *rows, wg__matr
 /* The weights are computed in w->scores, and the gradient of the scores in w->gradient. */
 static void backward_tile(const job *job, const tile *t, const workspace *w) {
     const wg__attention *at = job->at;
-    const wg__matrix weights = tile_matrix(job, w->scores),
-                     gradient = tile_matrix(job, w->gradient),
+    const int64_t across = t->first * at->width * at->size; /* the tile's first key, in panels */
+    const int64_t down = t->first * job->width * at->size;  /* and in rows */
+    const int64_t row_bytes = job->key_stride * at->size;
+    const wg__matrix weights = {w->scores, job->key_stride, 1},
+                     gradient = {w->gradient, job->key_stride, 1},
                      queries = {w->queries, job->width, 1},
                      cotangents = {w->cotangents, job->width, 1};
     pack_down(job, t->rows, head_rows(at, &at->q, t->b, t->h, t->begin), w->queries);
     pack_down(job, t->rows, head_rows(at, &at->out, t->b, t->h, t->begin), w->cotangents);
-    multiply_across(job, t, at->options.scale, queries,
-                    packed_across(job, w->keys_across, t->first), w->scores);
-    multiply_across(job, t, 1, cotangents, packed_across(job, w->values_across, t->first),
-                    w->gradient);
+    multiply_across(job, t, at->options.scale, queries, w->keys_across + across, w->scores);
+    multiply_across(job, t, 1, cotangents, w->values_across + across, w->gradient);
     for (int64_t r = 0; r < t->rows; r++) {
         const int64_t i = t->begin + r, query = query_number(at, t->b, t->h, i);
-        const range seen = keys_seen(at, t, i);
-        const factors by = factors_of(job, t, i, w);
-        char *weight = row_of_tile(job, w->scores, r), *slope = row_of_tile(job, w->gradient, r);
-        hide_head(job, weight, seen.begin);
-        job->kernels->rows.attention_vjp(seen.end, by.bias, by.keep,
+        const score_row s = score_row_of(job, t, i, w);
+        const size_t hidden = (size_t)((t->keys - s.end) * at->size);
+        char *weight = w->scores + r * row_bytes, *slope = w->gradient + r * row_bytes;
+        hide_head(job, weight, s.begin);
+        job->kernels->rows.attention_vjp(s.end, s.bias, s.keep,
                                          wg__element(at->dtype, at->log_sums + query * at->size),
                                          at->options.scale, weight, slope);
-        zero_tail(job, t, weight, seen.end);
-        zero_tail(job, t, slope, seen.end);
+        memset(weight + s.end * at->size, 0, hidden);
+        memset(slope + s.end * at->size, 0, hidden);
     }
     if (at->dv.data)
         multiply_down(job, t->keys, t->rows, wg__transposed(weights), w->cotangents, true,
-                      packed_down(job, w->dv, t->first));
+                      w->dv + down);
     if (at->dk.data)
         multiply_down(job, t->keys, t->rows, wg__transposed(gradient), w->queries, true,
-                      packed_down(job, w->dk, t->first));
+                      w->dk + down);
     if (!at->dq.data)
         return;
-    multiply_down(job, t->rows, t->keys, gradient, packed_down(job, w->keys, t->first), false,
-                  w->rows);
+    multiply_down(job, t->rows, t->keys, gradient, w->keys + down, false, w->rows);
     write_rows(job, t->rows, w->rows, head_rows(at, &at->dq, t->b, t->h, t->begin));
 }
 
@@ -573,7 +534,7 @@ static void backward_task(const job *job, int64_t task, const workspace *w) {
 
 int wg__attention_differentiate(const wg__attention *at) {
     job job = job_of(at, true);
-    /* the weights' gradient, and one for each that is wanted */
+    /* one for the gradient of the weights, and one for each wanted input gradient */
     const int products = 1 + (at->dq.data != NULL) + (at->dk.data != NULL) + (at->dv.data != NULL);
     return run_tasks(&job, at->batch * at->key_heads, products, backward_task);
 }
