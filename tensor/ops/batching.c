@@ -1,25 +1,21 @@
-/* Batching rules that the ops share: what an op does on all samples of wg_vmap at once. The samples
- * are axis 0 of the inputs that have them.
+/* Batching rules: run an op on all samples of wg_vmap at once. Axis 0 of a batched input holds its
+ * samples.
  *
- *     one sample          all samples, B of them
+ *     one sample          B samples
  *     x (3, 4)            (B, 3, 4)
  *     w (2, 3, 4)         (B, 2, 3, 4)        x is read as (B, 1, 3, 4)
- *     v (4)               (4)                 the same for all: it broadcasts, or is expanded */
+ *     v (4)               (4)                 v has no samples: it broadcasts, or is expanded */
 #include "tensor/ops/support.h"
 
 #include <assert.h>
 #include <stdatomic.h>
 #include <string.h>
 
-static bool is_batched(uint32_t batched, int i) {
-    return batched >> i & 1;
-}
-
 wg_tensor *wg__batch_input(const wg_call *call, uint32_t batched, int i, int rank,
                            int64_t samples) {
     const wg_spec *one = &call->input_specs[i];
     int64_t shape[WG_MAX_DIMS];
-    if (!is_batched(batched, i) || one->ndim == rank)
+    if (!(batched >> i & 1) || one->ndim == rank)
         return call->inputs[i];
     if (rank + 1 > WG_MAX_DIMS) {
         wg__op_fail(call, WG_ERROR_SHAPE, "rank %d takes no axis of samples", rank);
@@ -35,7 +31,7 @@ wg_tensor *wg__batch_input(const wg_call *call, uint32_t batched, int i, int ran
 wg_tensor *wg__batch_repeated_input(const wg_call *call, uint32_t batched, int i, int64_t samples) {
     const wg_spec *one = &call->input_specs[i];
     int64_t shape[WG_MAX_DIMS] = {samples};
-    if (is_batched(batched, i))
+    if (batched >> i & 1)
         return call->inputs[i];
     if (one->ndim == WG_MAX_DIMS) {
         wg__op_fail(call, WG_ERROR_SHAPE, "rank %d takes no axis of samples", one->ndim);
@@ -47,7 +43,7 @@ wg_tensor *wg__batch_repeated_input(const wg_call *call, uint32_t batched, int i
 
 int wg_batch_aligned(wg_call *call, uint32_t batched, int64_t samples) {
     wg_tensor *inputs[WG_MAX_INPUTS];
-    int rank = 0; /* the largest rank of an input of one sample */
+    int rank = 0; /* the largest rank of an input, without samples */
     for (int i = 0; i < call->input_count; i++)
         rank = call->input_specs[i].ndim > rank ? call->input_specs[i].ndim : rank;
     for (int i = 0; i < call->input_count; i++)
@@ -55,7 +51,7 @@ int wg_batch_aligned(wg_call *call, uint32_t batched, int64_t samples) {
     return wg_apply(call->op, call->input_count, inputs, call->options, call->outputs);
 }
 
-/* The op with these options on inputs of which each has all samples. */
+/* Runs the op with these options on inputs that are expanded to have all samples. */
 static int run_repeated(wg_call *call, uint32_t batched, int64_t samples, const void *options) {
     wg_tensor *inputs[WG_MAX_INPUTS];
     for (int i = 0; i < call->input_count; i++)
@@ -106,8 +102,8 @@ int wg__batch_first_alone(wg_call *call, uint32_t batched, int64_t samples) {
 
 enum { MOST_BYTES = 256 };
 
-/* The first `count` axes of the options move behind the samples. */
-static int moved_axes(wg_call *call, uint32_t batched, int64_t samples, int count) {
+/* Shifts the first `count` axes of the options by one: axis 0 holds the samples. */
+static int run_shifted_axes(wg_call *call, uint32_t batched, int64_t samples, int count) {
     int axes[MOST_BYTES / sizeof(int)];
     assert(call->op->options_size <= sizeof axes);
     memcpy(axes, call->options, call->op->options_size);
@@ -117,15 +113,15 @@ static int moved_axes(wg_call *call, uint32_t batched, int64_t samples, int coun
 }
 
 int wg__batch_axis(wg_call *call, uint32_t batched, int64_t samples) {
-    return moved_axes(call, batched, samples, 1);
+    return run_shifted_axes(call, batched, samples, 1);
 }
 
 int wg__batch_axes(wg_call *call, uint32_t batched, int64_t samples) {
-    return moved_axes(call, batched, samples, 2);
+    return run_shifted_axes(call, batched, samples, 2);
 }
 
-/* For options that begin with an int64_t: an axis, or a mask of axes. */
-static int moved_first(wg_call *call, uint32_t batched, int64_t samples, bool mask) {
+/* Shifts the first option, an int64_t, by one: an axis, or a mask of axes. */
+static int run_shifted_first(wg_call *call, uint32_t batched, int64_t samples, bool mask) {
     int64_t options[MOST_BYTES / sizeof(int64_t)];
     assert(call->op->options_size <= sizeof options);
     memcpy(options, call->options, call->op->options_size);
@@ -134,11 +130,11 @@ static int moved_first(wg_call *call, uint32_t batched, int64_t samples, bool ma
 }
 
 int wg__batch_axis64(wg_call *call, uint32_t batched, int64_t samples) {
-    return moved_first(call, batched, samples, false);
+    return run_shifted_first(call, batched, samples, false);
 }
 
 int wg__batch_reduction(wg_call *call, uint32_t batched, int64_t samples) {
-    return moved_first(call, batched, samples, true);
+    return run_shifted_first(call, batched, samples, true);
 }
 
 /* ---- Images ---- */

@@ -1,4 +1,4 @@
-/* The tables of built-in ops: each stands at the foot of its file. */
+/* The registry: tables of built-in ops. Each op file ends with its table. */
 #ifndef WG_TENSOR_OPS_REGISTRY_H
 #define WG_TENSOR_OPS_REGISTRY_H
 

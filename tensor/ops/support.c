@@ -1,4 +1,4 @@
-/* What the op families share: the registry, shape and dtype rules, casts, derivatives, samples. */
+/* Helpers of all op families: the registry, shape and dtype rules, casts, derivatives, samples. */
 #include "tensor/ops/support.h"
 
 #include <stdlib.h>
@@ -111,7 +111,7 @@ wg_tensor *wg__as_float(wg_tensor *x) {
     return x == NULL || wg_dtype_is_float(x->spec.dtype) ? x : wg_cast(x, WG_F32);
 }
 
-/* If operands are cast, a scope frees the casts at once. */
+/* ---- Running an op on cast operands: a scope frees the casts at once ---- */
 
 wg_tensor *wg__apply_float(const wg_op *op, wg_tensor *x, const void *options) {
     if (!x || wg_dtype_is_float(x->spec.dtype))
@@ -321,16 +321,12 @@ int wg__sample_binary(int index, wg_generator *generator, wg_sample *sample, wg_
     return index < 6 ? wg__sample_shapes(generator, sample, shapes[index], 2, samplers) : 0;
 }
 
-static int bench_vectors(wg_generator *generator, wg_sample *sample, int count) {
-    for (int i = 0; i < count; i++)
-        sample->inputs[i] = wg_rand(generator, WG_F32, 1, (int64_t[]){1 << 22});
-    return wg__sample_status(sample, count);
-}
-
 int wg__bench_one(wg_generator *generator, wg_sample *sample) {
-    return bench_vectors(generator, sample, 1);
+    const wg__sampler make = wg__sample_f32;
+    return wg__sample_shapes(generator, sample, "4194304", 1, &make);
 }
 
 int wg__bench_two(wg_generator *generator, wg_sample *sample) {
-    return bench_vectors(generator, sample, 2);
+    const wg__sampler make = wg__sample_f32;
+    return wg__sample_shapes(generator, sample, "4194304, 4194304", 1, &make);
 }

@@ -1,5 +1,5 @@
-/* What the op families share: rules of shape and dtype, casts before and after kernels, vjps and
- * jvps, samples. */
+/* Helpers of all op families: rules of shape and dtype, casts before and after kernels, vjps and
+ * jvps, batching rules, samples. */
 #ifndef WG_TENSOR_OPS_SUPPORT_H
 #define WG_TENSOR_OPS_SUPPORT_H
 
@@ -15,35 +15,34 @@ int wg__infer_like(wg_call *call);
 /* wg__infer_like for an op on floats only; -1 with DTYPE for other dtypes. */
 int wg__infer_float(wg_call *call);
 
-/* Output 0 has the broadcast shape of the inputs, and that dtype; -1 with SHAPE. */
+/* Output 0 has the broadcast shape of the inputs and dtype `dtype`; -1 with SHAPE. */
 int wg__infer_broadcast(wg_call *call, wg_dtype dtype);
 
-/* -1 with DTYPE unless the inputs i and j have one dtype. */
+/* -1 with DTYPE unless inputs i and j have the same dtype. */
 int wg__check_same_dtype(const wg_call *call, int i, int j);
 
-/* -1 with DTYPE, SHAPE or INDEX unless the offsets, contiguous, are i64 and ascend from 0 to
- * `rows`: where each segment of rows begins, and the end. `where` begins the message. */
+/* Checks the offsets of segments of rows: the first row of each segment, then the end. They must be
+ * i64, contiguous, and ascend from 0 to `rows`; otherwise -1 with DTYPE, SHAPE or INDEX. `where`
+ * begins the message. */
 int wg__check_offsets(const char *where, const wg_tensor *offsets, int64_t rows);
 
-/* Casts the tensor of the lower dtype to the dtype of the other. False if either is NULL or a cast
- * fails. */
+/* Casts *a and *b to their common dtype. False if either is NULL or a cast fails. */
 bool wg__promote(wg_tensor **a, wg_tensor **b);
 
 /* x itself if it is of a floating dtype, else x in f32. NULL gives NULL. */
 wg_tensor *wg__as_float(wg_tensor *x);
 
-/* Runs an op of one operand, cast to f32 unless it is of a floating dtype. */
+/* Runs a unary op on x, cast to f32 unless x has a floating dtype. */
 wg_tensor *wg__apply_float(const wg_op *op, wg_tensor *x, const void *options);
 
-/* Runs an op of two operands, cast to their common dtype; with `floating`, to f32 if that is no
- * floating dtype. */
+/* Runs an op of two operands, cast to their common dtype; with `floating`, integers to f32. */
 wg_tensor *wg__apply_two(const wg_op *op, wg_tensor *a, wg_tensor *b, bool floating);
 
-/* -1 with DTYPE unless input 0 is f32 or f64, for which there are kernels. */
+/* -1 with DTYPE unless input 0 is f32 or f64, the dtypes of kernels. */
 int wg__check_kernel_dtype(const wg_call *call);
 
-/* Casts `count` tensors, of which any but the first may be NULL, to the highest of their dtypes.
- * False if the first is NULL or a cast fails. */
+/* Casts `count` tensors to the highest of their dtypes. All but the first may be NULL. False if the
+ * first is NULL or a cast fails. */
 bool wg__promote_all(int count, wg_tensor **tensors);
 
 /* Casts around kernels that have no bf16: wg__widen casts bf16 to f32, and wg__narrow casts a
@@ -69,7 +68,7 @@ static inline wg_tensor *wg__input_at(const wg_call *call, int i) {
     return i < call->input_count ? call->inputs[i] : NULL;
 }
 
-/* Stores the first outputs where they are wanted; returns the status. */
+/* Stores outputs 0 and 1 in *first and *second, unless the pointer is NULL; returns the status. */
 static inline int wg__give(int status, wg_tensor *const *outputs, wg_tensor **first,
                            wg_tensor **second) {
     if (first)
@@ -79,7 +78,7 @@ static inline int wg__give(int status, wg_tensor *const *outputs, wg_tensor **fi
     return status;
 }
 
-/* a + b, either of which may be NULL for 0. */
+/* a + b; NULL means 0. */
 static inline wg_tensor *wg__plus(wg_tensor *a, wg_tensor *b) {
     return !a ? b : !b ? a : wg_add(a, b);
 }
@@ -87,8 +86,8 @@ static inline wg_tensor *wg__plus(wg_tensor *a, wg_tensor *b) {
 /* The derivative of order n of digamma(x) (ops/elementwise/unary.c). */
 double wg__polygamma(int n, double x);
 
-/* dx/da of a sample x of the gamma distribution of concentration a and rate 1, of one shape; it can
- * be differentiated twice more (ops/distributions/gamma_slope.c). */
+/* dx/da of a sample x of the gamma distribution of concentration a and rate 1; a and x have the
+ * same shape. Two more derivatives exist (ops/distributions/gamma_slope.c). */
 wg_tensor *wg__gamma_slope(wg_tensor *concentration, wg_tensor *x);
 
 /* ---- Backward ---- */
@@ -97,11 +96,11 @@ static inline bool wg__wants(const wg_call *call, int input) {
     return (call->wants >> input & 1) != 0;
 }
 
-/* g summed over the axes along which input i was broadcast: a gradient of that input's shape. */
+/* g summed over the axes along which input i was broadcast: a gradient of input i's shape. */
 wg_tensor *wg__sum_like(wg_tensor *g, const wg_call *call, int i);
 
-/* What a vjp returns: -1 if one of its ops has failed. (Backward never starts with an error
- * pending.) */
+/* The status to return from a vjp: -1 if one of its ops has failed. (Backward never starts with an
+ * error pending.) */
 int wg__vjp_status(void);
 
 /* NAME_vjp of a primitive with a gradient for its first operand alone. GRADIENT is an expression in
@@ -117,7 +116,7 @@ int wg__vjp_status(void);
 
 /* ---- Derivatives of elementwise ops, whose Jacobian by each operand is diagonal ---- */
 
-/* The jvp of an elementwise op of one input: its Jacobian is diagonal, so this calls the vjp. */
+/* The jvp of a unary elementwise op: the Jacobian is diagonal, so this calls the vjp. */
 int wg__jvp_diagonal(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents);
 
 /* For an op on operands that broadcast: `direction` times the derivative of the output by input i.
@@ -141,14 +140,15 @@ int wg__jvp_by_partials(wg_call *call, wg_tensor *const *tangents, wg_tensor **o
 
 /* ---- Batching rules (wg_op.batch), in batching.c ---- */
 
-/* The op on inputs of which each has all samples: an input that is the same for all samples is
- * expanded. For an op on the last axes. */
+/* Expands the inputs that are the same for all samples, so that every input has an axis of samples,
+ * and runs the op. For an op on the last axes. */
 int wg__batch_leading(wg_call *call, uint32_t batched, int64_t samples);
 
-/* wg_batch_aligned, after input 0 was expanded. */
+/* Expands input 0, then runs wg_batch_aligned. */
 int wg__batch_repeated_first(wg_call *call, uint32_t batched, int64_t samples);
 
-/* The op itself if input 0 alone has samples, which are further leading axes to it. */
+/* If input 0 alone has samples, runs the op: samples are one more leading axis. Otherwise
+ * WG_BATCH_DECOMPOSES. */
 int wg__batch_first_alone(wg_call *call, uint32_t batched, int64_t samples);
 
 /* wg__batch_leading for options that begin with `int axis`, or with two of them: an axis that is
@@ -162,20 +162,21 @@ int wg__batch_reduction(wg_call *call, uint32_t batched, int64_t samples);
 /* wg__batch_axis for options that begin with `int64_t axis`. */
 int wg__batch_axis64(wg_call *call, uint32_t batched, int64_t samples);
 
-/* For ops on images (N, C, ...): more images, where input 0 alone has samples; else
+/* For ops on images (N, C, ...): if input 0 alone has samples, they become more images. Otherwise
  * WG_BATCH_DECOMPOSES. */
 int wg__batch_folded(wg_call *call, uint32_t batched, int64_t samples);
 
-/* For rules of their own: input i aligned to that rank, or expanded; NULL with an error. */
+/* Input i for a custom rule; NULL with an error. The first inserts axes of size 1 behind the
+ * samples of a batched input, up to `rank` axes; the second expands an input without samples. */
 wg_tensor *wg__batch_input(const wg_call *call, uint32_t batched, int i, int rank, int64_t samples);
 wg_tensor *wg__batch_repeated_input(const wg_call *call, uint32_t batched, int i, int64_t samples);
 
-/* For checks of values: x, or the tensor with all samples if x stands for one sample of wg_vmap;
- * NULL for NULL. The first wg_vmap installs the function that finds that tensor. */
+/* For checks of values: the tensor with all samples if x represents one sample of wg_vmap,
+ * otherwise x. NULL gives NULL. The first wg_vmap installs the function that finds the tensor. */
 wg_tensor *wg__all_values(wg_tensor *x);
 void wg__install_all_values(wg_tensor *(*all_values)(wg_tensor *x));
 
-/* reshape and expand: to the shape of the output, behind the samples. */
+/* Rules of reshape and expand: to the axis of samples, then the shape of the output. */
 int wg__batch_reshape(wg_call *call, uint32_t batched, int64_t samples);
 int wg__batch_expand(wg_call *call, uint32_t batched, int64_t samples);
 
@@ -203,16 +204,16 @@ int wg__batch_expand(wg_call *call, uint32_t batched, int64_t samples);
                            .infer = NAME##_infer, .forward = NAME##_forward, .vjp = NAME##_vjp,    \
                            .jvp = wg_jvp_linear, .sample = NAME##_sample
 
-/* An op that is linear in its one input, with options. */
+/* A linear unary op with options. */
 #define WG__LINEAR_OP(NAME, OPTIONS, DOC)                                                          \
     WG__OP(#NAME, 1, DOC), .options_size = sizeof(OPTIONS), .differentiable = 1,                   \
                            .jvp = wg_jvp_linear, WG__FUNCTIONS(NAME)
 
-/* A composite of one input, with options. */
+/* A unary composite with options. */
 #define WG__COMPOSITE_OP(NAME, OPTIONS, DOC)                                                       \
     WG__OP(#NAME, 1, DOC), .options_size = sizeof(OPTIONS), .differentiable = 1, WG__COMPOSED(NAME)
 
-/* Makes y the one output of a call. Returns what forward and decompose return: -1 for NULL. */
+/* Makes y the only output of a call. Returns the status of forward and decompose: -1 for NULL. */
 static inline int wg__set_output(wg_call *call, wg_tensor *y) {
     call->outputs[0] = y;
     return y == NULL ? -1 : 0;
@@ -220,8 +221,8 @@ static inline int wg__set_output(wg_call *call, wg_tensor *y) {
 
 /* ---- Samples ---- */
 
-/* Makes f64 values of a shape: normally distributed; from 1/2 to 2; with |x| > 1/4; and all
- * different, in steps of 1/4. */
+/* Makes values of a shape. The samplers below make f64: normally distributed; from 1/2 to 2; with
+ * |x| > 1/4; and all different, in steps of 1/4. */
 typedef wg_tensor *(*wg__sampler)(wg_generator *generator, int ndim, const int64_t *shape);
 
 wg_tensor *wg__sample_normal(wg_generator *generator, int ndim, const int64_t *shape);
@@ -229,16 +230,17 @@ wg_tensor *wg__sample_positive(wg_generator *generator, int ndim, const int64_t 
 wg_tensor *wg__sample_nonzero(wg_generator *generator, int ndim, const int64_t *shape);
 wg_tensor *wg__sample_distinct(wg_generator *generator, int ndim, const int64_t *shape);
 
-/* f32 from 0 to 1, and normally distributed. */
+/* f32: from 0 to 1, and normally distributed. */
 wg_tensor *wg__sample_f32(wg_generator *generator, int ndim, const int64_t *shape);
 wg_tensor *wg__sample_normal_f32(wg_generator *generator, int ndim, const int64_t *shape);
 
-/* The samples of ops of one input, and of two that broadcast: returns what wg_op.sample does. */
+/* The samples of unary ops, and of ops on two inputs that broadcast. They return what wg_op.sample
+ * returns. */
 int wg__sample_unary(int index, wg_generator *generator, wg_sample *sample, wg__sampler make);
 int wg__sample_binary(int index, wg_generator *generator, wg_sample *sample, wg__sampler make_a,
                       wg__sampler make_b);
 
-/* NAME_sample of an op of one input: normal ones of wg__sample_unary, which take these
+/* NAME_sample of a unary op: normally distributed inputs of wg__sample_unary. Samples take the
  * options in turn. */
 #define WG__UNARY_SAMPLES(NAME, OPTIONS, ...)                                                      \
     static int NAME##_sample(int index, wg_generator *generator, wg_sample *sample) {              \
@@ -247,9 +249,9 @@ int wg__sample_binary(int index, wg_generator *generator, wg_sample *sample, wg_
         return wg__sample_unary(index, generator, sample, wg__sample_normal);                      \
     }
 
-/* The inputs of a sample: "2 3, 4, -," are four of the shapes (2, 3), (4), an absent one and a
- * scalar, each made by the sampler in its place; the last sampler makes all that follow. Returns
- * what wg_op.sample does. */
+/* Makes the inputs of a sample. "2 3, 4, -," lists four inputs: shape (2, 3), shape (4), an absent
+ * input and a scalar. Sampler i makes input i; the last sampler also makes all inputs after it.
+ * Returns what wg_op.sample returns. */
 int wg__sample_shapes(wg_generator *generator, wg_sample *sample, const char *shapes, int count,
                       const wg__sampler *samplers);
 
@@ -279,8 +281,8 @@ int wg__sample_shapes(wg_generator *generator, wg_sample *sample, const char *sh
                    : 0;                                                                            \
     }
 
-/* NAME_bench of an op: its one large sample. The initializer of the options follows; 0 for an op
- * without options, of type int. WG__LARGE is of f32 from 0 to 1. */
+/* NAME_bench of an op: one large sample. The last arguments initialize the options; an op without
+ * options takes int and 0. WG__LARGE makes f32 from 0 to 1. */
 #define WG__LARGE(NAME, OPTIONS, SHAPES, ...)                                                      \
     WG__LARGE_BY(NAME, OPTIONS, (wg__sample_f32), SHAPES, __VA_ARGS__)
 #define WG__LARGE_BY(NAME, OPTIONS, SAMPLERS, SHAPES, ...)                                         \
@@ -295,7 +297,7 @@ int wg__sample_shapes(wg_generator *generator, wg_sample *sample, const char *sh
 #define WG__IN_BRACES(...)                                                                         \
     { __VA_ARGS__ }
 
-/* Large samples of one and two inputs for benches: f32, from 0 to 1. */
+/* Large samples for benchmarks of unary and binary ops: f32 from 0 to 1. */
 int wg__bench_one(wg_generator *generator, wg_sample *sample);
 int wg__bench_two(wg_generator *generator, wg_sample *sample);
 

@@ -1,8 +1,8 @@
 /* Attention's kernels, which compute one tile of scores at a time.
  *
  *                       keys
- *               . . +----------+ . .      A tile has up to TILE_ROWS queries of one head, and the
- *     queries       |   tile   |          keys from the first to the last that its queries see.
+ *               . . +----------+ . .      A tile: up to TILE_ROWS queries of a head by the
+ *     queries       |   tile   |          keys from the first to the last that they see.
  *               . . +----------+ . .
  *
  * A first product writes the scores of the tile to the workspace. They become weights in place. A
