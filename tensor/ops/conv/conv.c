@@ -1,12 +1,12 @@
-/* Convolutions of one to three axes. With images x, weights w and outputs y, three ops are each
- * other's derivatives, so that any order of derivative follows:
+/* Convolutions over one to three spatial axes. With images x, weights w and outputs y, three ops
+ * are each other's derivatives, so that derivatives of any order exist:
  *
  *     conv            x, w -> y    y[o, p] = sum over c and t of w[o, c, t] x[c, p s + t d - b]
  *     conv_transpose  y, w -> x    the adjoint in x: each y[p] adds to the places it was read from
  *     conv_weight     x, y -> w    the adjoint in w
  *
- * where s is the stride, d the dilation and b the padding. Places outside of x are zeros, so that
- * every combination of sizes has a meaning; the op is told the size of its result.
+ * where s is the stride, d the dilation and b the padding. Places outside of x are zeros, so every
+ * combination of sizes has a meaning, and the options state the size of the result.
  *
  * A transposed convolution of stride s is s convolutions of stride 1, each with the taps whose
  * places are congruent modulo s:
@@ -19,25 +19,25 @@
 #include "tensor/ops/conv/windows.h"
 #include "tensor/ops/support.h"
 
-enum { AXES = WG__CONV_AXES, FEWEST = 2 /* axes before those of space: images and channels */ };
+enum { AXES = WG__CONV_AXES, FEWEST = 2 /* leading axes: images and channels */ };
 
-/* What the ops take and give. */
+/* The tensors of the three ops: an op reads two of them and computes the third. */
 typedef enum role { X, WEIGHT, Y, ROLES } role;
 
 typedef struct conv_options {
     int rank; /* the number of spatial axes, 1 to 3 */
     int64_t stride[AXES], padding[AXES], dilation[AXES], output_padding[AXES], groups;
-    int64_t sizes[ROLES][AXES]; /* spatial ones; -1: there is no result, as infer explains */
+    int64_t sizes[ROLES][AXES]; /* spatial sizes; -1: infer reports why there is no result */
 } conv_options;
 
 static int conv_infer(wg_call *call), conv_transpose_infer(wg_call *call);
 
-/* A copy of a record has the infer function of its kind, too. */
+/* Identified by the infer function, so that copies of a record work. */
 static role result_of(const wg_call *call) {
     return call->op->infer == conv_infer ? Y : call->op->infer == conv_transpose_infer ? X : WEIGHT;
 }
 
-/* The role of input 0 or 1 of the op with that result. */
+/* The role of input 0 or 1 of the op that computes `result`. */
 static role role_of(role result, int input) {
     return input == 0 ? (result == X ? Y : X) : (result == WEIGHT ? Y : WEIGHT);
 }
@@ -45,11 +45,6 @@ static role role_of(role result, int input) {
 static const wg_spec *spec_of(const wg_call *call, role role) {
     const enum role result = result_of(call);
     return role == result ? &call->output_specs[0] : &call->input_specs[role != role_of(result, 0)];
-}
-
-/* The places that a kernel reaches over. */
-static int64_t reach_of(int64_t taps, int64_t dilation) {
-    return dilation * (taps - 1) + 1;
 }
 
 static int check_operands(const wg_call *call) {
@@ -86,8 +81,8 @@ static int check_operands(const wg_call *call) {
     return 0;
 }
 
-/* Fills the spec of the result: two leading sizes, and its sizes of the options. The padded copy of
- * the images (windows.c) must be countable, too. */
+/* Fills the spec of the result: two leading sizes, then the spatial sizes of the options. Also
+ * checks that the elements of the padded copy of the images (windows.c) can be counted. */
 static int set_result(wg_call *call, int64_t first, int64_t second) {
     const conv_options *options = call->options;
     const wg_spec *bias = &call->input_specs[2];
@@ -129,11 +124,12 @@ static int conv_infer(wg_call *call) {
                            (long long)(weight->shape[1] * options->groups));
     for (int i = 0; i < options->rank; i++) {
         const int64_t taps = weight->shape[FEWEST + i];
+        const int64_t reach = options->dilation[i] * (taps - 1) + 1;
         if (options->sizes[Y][i] < 0)
             return wg__op_fail(call, WG_ERROR_SHAPE,
                                "a kernel of %lld, which reaches over %lld places, does not fit "
                                "into spatial axis %d, of size %lld with its padding",
-                               (long long)taps, (long long)reach_of(taps, options->dilation[i]), i,
+                               (long long)taps, (long long)reach, i,
                                (long long)(x->shape[FEWEST + i] + 2 * options->padding[i]));
     }
     return set_result(call, x->shape[0], weight->shape[0]);
@@ -176,24 +172,24 @@ static int conv_weight_infer(wg_call *call) {
 
 /* ---- The transposed convolution ---- */
 
-/* What one phase of an axis reads: places begin, begin + stride... of the result are sums over the
- * taps tap, tap + apart... */
+/* A phase of an axis: places begin, begin + stride... of the result are sums over the taps tap,
+ * tap + spacing... */
 typedef struct phase {
-    int64_t begin, tap, apart;
+    int64_t begin, tap, spacing;
 } phase;
 
-/* Makes phase `begin` of an axis an axis of a convolution of stride 1 from outputs to images; it
- * may have no taps. */
+/* Turns phase `begin` of an axis into an axis of a convolution of stride 1 from outputs to images.
+ * A phase may have no taps. */
 static phase transpose_axis(const wg__window_axis *of, int64_t begin, wg__window_axis *axis) {
     const int64_t s = of->step, d = of->hop, place = begin - of->first;
     int64_t common = s; /* the greatest divisor of both */
     for (int64_t rest = d, next; rest != 0; common = rest, rest = next)
         next = common % rest;
     phase phase = {begin, 0, s / common};
-    while (phase.tap < phase.apart && (place - phase.tap * d) % s != 0)
+    while (phase.tap < phase.spacing && (place - phase.tap * d) % s != 0)
         phase.tap++;
-    const int64_t taps = phase.tap < phase.apart && phase.tap < of->taps
-                             ? 1 + (of->taps - 1 - phase.tap) / phase.apart
+    const int64_t taps = phase.tap < phase.spacing && phase.tap < of->taps
+                             ? 1 + (of->taps - 1 - phase.tap) / phase.spacing
                              : 0;
     *axis = (wg__window_axis){.size = of->count,
                               .count = of->size > begin ? 1 + (of->size - 1 - begin) / s : 0,
@@ -217,16 +213,16 @@ static void transpose_weight(const wg__correlation *of, const wg__correlation *t
                     for (int64_t j = 0; j < few[1].taps; j++)
                         for (int64_t k = 0; k < few[2].taps; k++) {
                             int64_t place = (g * of->out_channels + o) * of->in_channels + c;
-                            place = place * all[0].taps + phases[0].tap + i * phases[0].apart;
-                            place = place * all[1].taps + phases[1].tap + j * phases[1].apart;
-                            place = place * all[2].taps + phases[2].tap + k * phases[2].apart;
+                            place = place * all[0].taps + phases[0].tap + i * phases[0].spacing;
+                            place = place * all[1].taps + phases[1].tap + j * phases[1].spacing;
+                            place = place * all[2].taps + phases[2].tap + k * phases[2].spacing;
                             memcpy(copy, weight + place * size, (size_t)size);
                             copy += size;
                         }
 }
 
-/* Computes x, the images, from outputs and weights: the places of one phase of each axis at a
- * time. */
+/* Computes the images x from outputs and weights. Each step computes the places of a phase of each
+ * axis. */
 static int transpose(const wg__correlation *of, int64_t weights, char *x) {
     char *weight = wg__alloc_array(weights + 1, wg_dtype_size(of->dtype));
     int64_t counts[AXES], count = 1; /* of phases; a phase that begins beyond x has no places */
@@ -265,15 +261,31 @@ static int transpose(const wg__correlation *of, int64_t weights, char *x) {
 
 /* ---- Kernels ---- */
 
-/* The convolution that images, outputs and weights of a call describe; outputs are contiguous. */
-static wg__correlation correlation_of(const wg_call *call) {
+static int forward(wg_call *call) {
     const conv_options *options = call->options;
+    const role result = result_of(call);
     const wg_spec *x = spec_of(call, X), *y = spec_of(call, Y), *weight = spec_of(call, WEIGHT);
+    void *data[ROLES + 1] = {NULL}; /* of all roles, and the bias */
+    for (int i = 0; i < call->input_count; i++) {
+        wg_tensor *input = call->inputs[i] ? wg_contiguous(call->inputs[i]) : NULL;
+        if (call->inputs[i] && !input)
+            return -1;
+        data[i < 2 ? role_of(result, i) : ROLES] = input ? wg__tensor_address(input) : NULL;
+    }
+    data[result] = wg__tensor_address(call->outputs[0]);
+    if (wg__spec_count(&call->output_specs[0]) == 0)
+        return 0;
+
+    /* Missing axes have size 1; outputs are contiguous. */
     wg__correlation c = {.dtype = x->dtype,
                          .images = x->shape[0],
                          .groups = options->groups,
                          .in_channels = weight->shape[1],
                          .out_channels = weight->shape[0] / options->groups,
+                         .x = data[X],
+                         .weight = data[WEIGHT],
+                         .bias = data[ROLES],
+                         .y = data[Y],
                          .y_channel = 1};
     for (int i = AXES - 1, axis = options->rank - 1; i >= 0; i--, axis--) {
         c.axes[i] = axis < 0 ? (wg__window_axis){.size = 1, .count = 1, .taps = 1, .step = 1}
@@ -287,34 +299,14 @@ static wg__correlation correlation_of(const wg_call *call) {
         c.y_channel *= c.axes[i].count;
     }
     c.y_image = c.y_channel * c.groups * c.out_channels;
-    return c;
-}
-
-static int forward(wg_call *call) {
-    const role result = result_of(call);
-    void *data[ROLES + 1] = {NULL}; /* of all roles, and the bias */
-    for (int i = 0; i < call->input_count; i++) {
-        wg_tensor *x = call->inputs[i] ? wg_contiguous(call->inputs[i]) : NULL;
-        if (call->inputs[i] && !x)
-            return -1;
-        data[i < 2 ? role_of(result, i) : ROLES] = x ? wg__tensor_address(x) : NULL;
-    }
-    data[result] = wg__tensor_address(call->outputs[0]);
-    if (wg__spec_count(&call->output_specs[0]) == 0)
-        return 0;
-    wg__correlation c = correlation_of(call);
-    c.x = data[X];
-    c.weight = data[WEIGHT];
-    c.y = data[Y];
-    c.bias = data[ROLES];
     const int status = result == Y   ? wg__correlate(&c)
-                       : result == X ? transpose(&c, wg__spec_count(spec_of(call, WEIGHT)), data[X])
+                       : result == X ? transpose(&c, wg__spec_count(weight), data[X])
                                      : wg__correlate_vjp(&c, data[WEIGHT]);
     return status < 0 ? wg__op_fail(call, WG_ERROR_MEMORY, "no memory for copies of the images")
                       : 0;
 }
 
-/* Two operations for each element of the weight that a place of the outputs is multiplied by. */
+/* A multiplication and an addition for each output and each element of its weight. */
 static double flops(const wg_call *call) {
     const wg_spec *weight = spec_of(call, WEIGHT);
     const double channels = (double)(weight->shape[0] ? weight->shape[0] : 1);
@@ -368,7 +360,7 @@ static int jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tan
     return wg__vjp_status();
 }
 
-/* Images, weights and outputs that belong together. */
+/* A sample of all three ops: matching sizes of images, weights and outputs. */
 typedef struct example {
     conv_options options;
     int64_t images, in, out; /* channels of all groups */
@@ -376,7 +368,8 @@ typedef struct example {
 
 enum { EXAMPLES = 4 };
 
-/* The last of each rank is the large one: about 2^31 operations in the sizes of usual networks. */
+/* The last example of each rank is for benchmarks: about 2^31 operations, in sizes of real
+ * networks. */
 static const example examples[AXES][EXAMPLES + 1] = {
     {{{1, {1}, {1}, {1}, {0}, 1, {{5}, {3}, {5}}}, 2, 2, 3},
      {{1, {2}, {2}, {1}, {0}, 2, {{6}, {3}, {4}}}, 1, 4, 2},
@@ -408,7 +401,7 @@ static int make_sample(int index, int rank, role result, wg_generator *generator
         memcpy(shape + FEWEST, e->options.sizes[role], sizeof e->options.sizes[role]);
         sample->inputs[i] = wg__sample_normal(generator, rank + FEWEST, shape);
     }
-    const bool bias = index % 3 != 1 && result != WEIGHT; /* number 1 and the large one have none */
+    const bool bias = index % 3 != 1 && result != WEIGHT; /* not in number 1 and the benchmark */
     if (bias)
         sample->inputs[2] = wg__sample_normal(generator, 1, &channels[result]);
     return wg__sample_status(sample, bias ? 3 : 2);
@@ -433,8 +426,8 @@ SAMPLES(conv, Y)
 SAMPLES(conv_transpose, X)
 SAMPLES(conv_weight, WEIGHT)
 
-/* ---- Batching: samples of x alone are more images. Otherwise each sample is one more group of
- * channels. ---- */
+/* ---- Batching: if x alone has samples, they become more images. Otherwise samples become groups
+ * of channels. ---- */
 
 static int batch(wg_call *call, uint32_t batched, int64_t samples) {
     const role result = result_of(call);
@@ -495,9 +488,9 @@ static const wg_op conv_transpose[AXES] = {TRANSPOSE(1, "L"), TRANSPOSE(2, "H, W
                                            TRANSPOSE(3, "D, H, W")};
 static const wg_op conv_weight[AXES] = {WEIGHT(1, "L"), WEIGHT(2, "H, W"), WEIGHT(3, "D, H, W")};
 
-/* Reads the caller's options, with the defaults for zeros; and sets the spatial sizes where
- * operands and options have a meaning: infer refuses the others. -1 for options that go with the
- * other direction alone. */
+/* Reads the caller's options, with defaults for zeros, and computes the spatial sizes. Sizes stay
+ * -1 where the operands or options are invalid: infer reports the error. -1 for options that the
+ * direction, transposed or not, does not have. */
 static int read_options(const wg_op *op, const wg_conv_options *given, bool transposed,
                         const wg_spec *x, const wg_spec *weight, conv_options *options) {
     const int rank = weight->ndim - FEWEST;
@@ -533,7 +526,7 @@ static int read_options(const wg_op *op, const wg_conv_options *given, bool tran
         if (stride < 1 || dilation < 1 || dilation > INT32_MAX || stride > INT32_MAX || taps < 1 ||
             padding < 0 || padding > INT32_MAX)
             continue;
-        const int64_t reach = reach_of(taps, dilation);
+        const int64_t reach = dilation * (taps - 1) + 1;
         if (given->same_padding)
             options->padding[i] = (reach - 1) / 2;
         if (transposed)

@@ -1,18 +1,18 @@
-/* Images in another size: each output is read from its place in x, from the nearest element or
- * from the two neighbours along each axis, weighed by their distance.
+/* Resizes images: each output is read from its place in x, from the nearest element or from the two
+ * neighbours along each axis, weighted by their distance.
  *
  *     4 elements into 6, from centre to centre:    x   |  0  |  1  |  2  |  3  |
  *                                                  y   | 0 | 1 | 2 | 3 | 4 | 5 |
  *
  *     with align_corners, from the first to the last: output o lies at o 3 / 5
  *
- * An axis after the other, a composite of index_select and lerp. */
+ * Axes are resized one by one: a composite of index_select and lerp. */
 #include <math.h>
 #include <string.h>
 
 #include "tensor/ops/support.h"
 
-enum { AXES = 3, FEWEST = 2 /* axes before those of space: images and channels */ };
+enum { AXES = 3, FEWEST = 2 /* leading axes: images and channels */ };
 
 typedef struct interpolate_options {
     wg_interpolation mode;
@@ -21,19 +21,11 @@ typedef struct interpolate_options {
     int64_t size[AXES];
 } interpolate_options;
 
-/* The place of an output in x, between 0 and size - 1. PyTorch computes the nearest in f32. */
-static double place_of(const interpolate_options *options, int64_t o, int64_t size, int64_t count) {
-    if (options->mode == WG_INTERPOLATE_NEAREST)
-        return fmin(floorf((float)o * ((float)size / (float)count)), (double)(size - 1));
-    if (options->align_corners)
-        return count > 1 ? (double)o * ((double)(size - 1) / (double)(count - 1)) : 0;
-    return fmax(0, ((double)o + 0.5) * ((double)size / (double)count) - 0.5);
-}
-
-/* x with another size of one axis. */
+/* Resizes an axis of x to `count` elements. */
 static wg_tensor *resize_axis(const interpolate_options *options, wg_tensor *x, int axis,
                               int64_t count) {
     const int64_t size = wg_tensor_size(x, axis);
+    const bool nearest = options->mode == WG_INTERPOLATE_NEAREST;
     wg_tensor *low = wg_empty(WG_I64, 1, &count), *high = wg_empty(WG_I64, 1, &count);
     int64_t shape[WG_MAX_DIMS] = {1, 1, 1, 1, 1};
     shape[axis] = count;
@@ -41,16 +33,20 @@ static wg_tensor *resize_axis(const interpolate_options *options, wg_tensor *x, 
     if (!low || !high || !share)
         return NULL;
     for (int64_t o = 0; o < count; o++) {
-        const double place = place_of(options, o, size, count);
+        double place = 0; /* of output o in x; PyTorch computes the nearest in f32 */
+        if (nearest)
+            place = fmin(floorf((float)o * ((float)size / (float)count)), (double)(size - 1));
+        else if (!options->align_corners)
+            place = fmax(0, ((double)o + 0.5) * ((double)size / (double)count) - 0.5);
+        else if (count > 1)
+            place = (double)o * ((double)(size - 1) / (double)(count - 1));
         const int64_t before = wg__smaller((int64_t)place, size - 1);
         ((int64_t *)wg_tensor_data(low))[o] = before;
         ((int64_t *)wg_tensor_data(high))[o] = wg__smaller(before + 1, size - 1);
         ((double *)wg_tensor_data(share))[o] = place - (double)before;
     }
     wg_tensor *y = wg_index_select(x, axis, low);
-    if (options->mode == WG_INTERPOLATE_NEAREST)
-        return y;
-    return wg_lerp(y, wg_index_select(x, axis, high), wg_cast(share, x->spec.dtype));
+    return nearest ? y : wg_lerp(y, wg_index_select(x, axis, high), wg_cast(share, x->spec.dtype));
 }
 
 static int interpolate_decompose(wg_call *call) {

@@ -1,15 +1,18 @@
-/* Pooling of one to three axes: each output is the largest element of a window of a channel, or the
- * mean. Windows step along an axis, or, in adaptive pooling, share it evenly:
+/* Pooling over one to three spatial axes: each output is the largest element of a window of a
+ * channel, or the mean. Windows step along an axis, or, in adaptive pooling, share it evenly:
  *
  *     5 places into 3, adaptive:     0 1 2 3 4      window i goes from floor(5 i / 3)
  *                                    [ 0 ]          up to ceil(5 (i + 1) / 3)
  *                                      [ 1   ]
  *                                          [ 2 ]
  *
- * Ops see x as planes (N C, D, H, W) of which the first axes may have size 1. Along the last axis a
- * kernel takes a tap of many windows at a time, a stretch: tap r of output k reads place
- * k stride + r dilation - padding, which is in x for neighbouring outputs. So borders need no loop
- * of their own. Windows that share the axis have a stretch each, of all their places. */
+ * Ops see x as planes (N C, D, H, W); missing spatial axes have size 1. Along the last axis a
+ * kernel handles a stretch at a time: one tap of many windows.
+ *
+ *     tap r of output k reads place k stride + r dilation - padding
+ *
+ * That place lies in x for a range of outputs, the stretch, so borders need no separate loop. In
+ * adaptive pooling each window has a stretch, of all its places. */
 #include <math.h>
 #include <string.h>
 
@@ -22,8 +25,9 @@ typedef struct pool_options {
     int rank; /* the number of spatial axes, 1 to 3; they are the last of x */
     bool adaptive, ceil_mode, exclude_padding;
     int64_t kernel[AXES], stride[AXES], padding[AXES], dilation[AXES]; /* unless adaptive */
-    int64_t size[AXES], count[AXES]; /* of x and y: that of the result, if it is adaptive or x */
-    int64_t divisor;                 /* of a mean; 0: the elements of its window */
+    int64_t size[AXES];  /* of x; read by avg_pool_input */
+    int64_t count[AXES]; /* of y; read by adaptive pooling */
+    int64_t divisor;     /* of a mean; 0: the number of elements in the window */
 } pool_options;
 
 /* One spatial axis. */
@@ -33,8 +37,8 @@ typedef struct pool_axis {
     bool adaptive;
 } pool_axis;
 
-/* The places begin, begin + step... before end that a window has in x. The product of `elements` of
- * all axes is what its mean divides by; a window without a place in x has the sum 0. */
+/* A window along one axis: places begin, begin + step... before end of x. A mean divides by the
+ * product of `elements` of all axes. A window without a place in x has the sum 0. */
 typedef struct window {
     int64_t begin, end, step, elements;
 } window;
@@ -60,7 +64,8 @@ typedef struct stretch {
 
 enum { STRETCH = 512 }; /* outputs along the last axis at a time: whole vectors */
 
-/* Stretch number `number`, in the order of pieces, of taps, of outputs. */
+/* Stretch number `number`, ordered by piece, then by tap. In adaptive pooling, number `number` is
+ * the stretch of output `number`. */
 static stretch stretch_of(const pool_axis *a, int64_t number) {
     if (a->adaptive) {
         const window w = window_of(a, number, false);
@@ -86,7 +91,7 @@ static int64_t windows_along(const pool_options *options, int i, int64_t size) {
     return options->ceil_mode && (count - 1) * stride >= size + padding ? count - 1 : count;
 }
 
-/* Input 0 is x and output 0 is y, or with `to_x`, in avg_pool_input, the reverse. */
+/* Input 0 is x and output 0 is y; with `to_x`, for avg_pool_input, input 0 is y and output 0 x. */
 static int infer(wg_call *call, bool to_x) {
     static const char *const axes[] = {"L", "H, W", "D, H, W"};
     const pool_options *options = call->options;
@@ -145,28 +150,30 @@ static int pool_input_infer(wg_call *call) {
     return infer(call, true);
 }
 
-/* ---- Kernels: of one plane, in which x, y and the indices are contiguous ---- */
+/* ---- Kernels, a plane at a time: x, y and the indices are contiguous ---- */
 
 struct pool_job;
 typedef void (*plane_kernel)(const struct pool_job *job, int64_t plane);
 
 typedef struct pool_job {
     pool_axis axes[AXES];
-    window *windows[AXES]; /* of all outputs along each axis */
-    double *elements;      /* of those along the last, and where they begin */
-    int64_t *begins;
-    stretch *stretches;              /* along the last axis */
-    int64_t stretch_count, piece;    /* how many, and of a piece of STRETCH outputs */
-    int64_t planes, places, outputs; /* the latter two of a plane */
+    window *windows[AXES];        /* of all outputs along each axis */
+    double *elements;             /* of the windows along the last axis */
+    int64_t *begins;              /* of the windows along the last axis */
+    stretch *stretches;           /* along the last axis */
+    int64_t stretch_count, piece; /* stretches in all, and of STRETCH outputs */
+    int64_t planes;
+    int64_t places, outputs; /* of a plane */
     const void *from;
     void *to;
     int64_t *indices;
     plane_kernel kernel;
 } pool_job;
 
-/* For each piece of a row (a, b) of outputs, n of them from number `at` of the plane on, whose
- * windows begin with number k: BEFORE, then TAKE for each stretch s, whose first place is number
- * `place` of the plane, then AFTER. */
+/* For each piece of a row of outputs: runs BEFORE, then TAKE for each stretch s, then AFTER. A
+ * piece has n outputs; its first output is number `at` of the plane and number k of the row. The
+ * windows of the row are a and b along the first axes. `place` is the first place of s in the
+ * plane. */
 #define FOR_PIECES(BEFORE, TAKE, AFTER)                                                            \
     for (int64_t i = 0, at = 0; i < job->axes[0].count; i++)                                       \
         for (int64_t j = 0; j < job->axes[1].count; j++)                                           \
@@ -187,9 +194,9 @@ typedef struct pool_job {
                 first = last;                                                                      \
             }
 
-/* The largest is the first of equal ones, or the last NaN, as PyTorch chooses. Sums are of f64. The
- * loops over a stretch are not inlined: with the loop over taps within them, each addition waits
- * for the last. */
+/* Of equal elements the first is the largest, but a NaN wins, the last one, as in PyTorch. Sums are
+ * f64. The loops over a stretch are not inlined: compilers would move the loop over taps inside,
+ * and then each addition would wait for the previous one. */
 #define KERNELS(NAME, TYPE)                                                                        \
     static __attribute__((noinline)) void keep_##NAME(const stretch *s, const TYPE *x,             \
                                                       int64_t place, TYPE *most, int64_t *best) {  \
@@ -254,7 +261,7 @@ typedef struct pool_job {
         TYPE *dx = (TYPE *)job->to + plane * job->places;                                          \
         memset(dx, 0, (size_t)job->places * sizeof *dx);                                           \
         for (int64_t i = 0; i < job->outputs; i++)                                                 \
-            if (index[i] < job->places) /* else it is the place of an empty window */              \
+            if (index[i] < job->places) /* an empty window has a place beyond the plane */         \
                 dx[index[i]] += dy[i];                                                             \
     }
 
@@ -263,8 +270,8 @@ KERNELS(f64, double)
 
 enum { MOST_LANES = 16 };
 
-/* keep_f32 by vectors. The kernel reads and writes whole vectors of places, so the places of the
- * `after` outputs behind the stretch are put back. */
+/* keep_f32 by vectors. The kernel writes whole vectors of places, so the places of the `after`
+ * outputs behind the stretch are saved and restored. */
 static void keep_by_vectors(const stretch *s, const float *x, int64_t place, float *most,
                             int32_t *best, int64_t after) {
     int32_t held[MOST_LANES];
@@ -276,7 +283,7 @@ static void keep_by_vectors(const stretch *s, const float *x, int64_t place, flo
     memcpy(best + s->n, held, bytes);
 }
 
-/* max_f32 by vectors of outputs, which keep places in 32 bits. */
+/* max_f32 by vectors of outputs, with places in 32 bits. */
 static void max_by_vectors(const pool_job *job, int64_t plane) {
     const float *x = (const float *)job->from + plane * job->places;
     float *y = (float *)job->to + plane * job->outputs;
@@ -303,8 +310,8 @@ static void run_planes(int64_t begin, int64_t end, void *context) {
         job->kernel(job, plane);
 }
 
-/* Runs a kernel on all planes of images like x with outputs like y: it reads `source`, and indices
- * from to[1], or writes them, and writes to[0]. */
+/* Runs a kernel on all planes of images like x with outputs like y. The kernel reads `source` and
+ * writes to[0]. max_pool also writes the indices to[1], and its vjp reads them. */
 static int run(wg_call *call, const wg_spec *x, const wg_spec *y, wg_tensor *source,
                plane_kernel f32, plane_kernel f64, wg_tensor *const *to) {
     const pool_options *options = call->options;
@@ -406,26 +413,22 @@ static int max_pool_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **o
     return wg__vjp_status();
 }
 
-/* ---- avg_pool: y = the mean of each window, and its adjoint, avg_pool_input, which spreads g
- * evenly over the window; each is the other's derivative. ---- */
+/* ---- avg_pool: y = the mean of each window. Its adjoint avg_pool_input spreads g evenly over the
+ * window. Both are linear, and each is the vjp of its adjoint. ---- */
 
 static const wg_op avg_pool[AXES], avg_pool_input[AXES];
 
-/* A copy of a record has the infer function of its kind, too. */
-static bool gives_input(const wg_call *call) {
-    return call->op->infer == pool_input_infer;
-}
-
+/* Both ops; the infer function tells them apart, also in copies of a record. */
 static int avg_pool_forward(wg_call *call) {
     const wg_spec *from = &call->input_specs[0], *to = &call->output_specs[0];
-    return gives_input(call)
+    return call->op->infer == pool_input_infer
                ? run(call, to, from, call->inputs[0], spread_f32, spread_f64, call->outputs)
                : run(call, from, to, call->inputs[0], mean_f32, mean_f64, call->outputs);
 }
 
 static int avg_pool_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     pool_options options = *(const pool_options *)call->options;
-    const bool to_x = gives_input(call);
+    const bool to_x = call->op->infer == pool_input_infer;
     const wg_spec *wanted = &call->input_specs[0];
     memcpy(to_x ? options.count : options.size, wanted->shape + wanted->ndim - options.rank,
            (size_t)options.rank * sizeof *wanted->shape);
@@ -441,7 +444,7 @@ typedef struct example {
 
 enum { EXAMPLES = 4 };
 
-/* The last of each rank is the large one: 2^22 elements, in windows that overlap. */
+/* The last example of each rank is for benchmarks: 2^22 elements, in windows that overlap. */
 static const example examples[AXES][EXAMPLES + 1] = {
     {{{1, .kernel = {2}, .stride = {2}, .dilation = {1}, .size = {5}, .count = {2}}, 2, 2},
      {{1, .ceil_mode = true, .kernel = {3}, .stride = {2}, .padding = {1}, .dilation = {1},
@@ -555,8 +558,8 @@ static const wg_op avg_pool_input[AXES] = {AVG_POOL_INPUT(1, "L"), AVG_POOL_INPU
 
 /* ---- Functions ---- */
 
-/* Runs the op with the caller's options, with the defaults for zeros. Refuses options that the
- * other kind of pooling alone has. */
+/* Runs the op with the caller's options, with defaults for zeros. Rejects options that max or mean
+ * pooling does not have. */
 static int pool(bool mean, wg_tensor *x, const wg_pool_options *given, wg_tensor **outputs) {
     static const wg_pool_options none;
     given = given ? given : &none;

@@ -1,16 +1,16 @@
 /* Convolution as products: see windows.h.
  *
- * A padded copy of an image holds the places that windows read, and no others. Along an axis whose
- * outputs step by s places, the places 0, s, 2 s... come first, then 1, s + 1...: so what one tap
- * reads for neighbouring outputs is contiguous for any step.
+ * A padded copy of an image holds exactly the places that windows read. Along an axis whose outputs
+ * step by s places, the places 0, s, 2 s... come first, then 1, s + 1...: so the places that a tap
+ * reads for neighbouring outputs are contiguous for any step.
  *
  *     one channel, step 2:     place    0 1 2 3 4 5 6      copy    0 2 4 6 | 1 3 5 .
  *                              tap t of output o is element  offset[t] + o  of the copy
  *
- * Most weights are multiplied by the packed product, a block of images at a time. Weights of few
- * output channels (depthwise convolutions) would leave most of a tile empty, and with one input
- * channel packing takes as long as multiplying: tensor/simd applies both to whole planes. The
- * blocks depend on shapes alone. */
+ * The packed product multiplies most weights, a block of images at a time. Weights of few output
+ * channels (depthwise convolutions) would leave most of a tile empty, and with one input channel
+ * packing takes as long as multiplying: tensor/simd applies both to whole planes. The blocks depend
+ * on shapes alone. */
 #include "tensor/ops/conv/windows.h"
 
 #include <stdatomic.h>
@@ -20,16 +20,15 @@
 #include "tensor/gemm/gemm.h"
 #include "tensor/simd/simd.h"
 
-/* A block has at least so many outputs and multiply-adds, unless its arrays would have more bytes,
- * or there are fewer images. */
+/* A block has at least BLOCK_OUTPUTS outputs and BLOCK_WORK multiply-adds, unless its arrays would
+ * exceed BLOCK_BYTES, or there are fewer images. */
 enum { BLOCK_OUTPUTS = 2048, BLOCK_WORK = 1 << 22, BLOCK_BYTES = 4 << 20 };
 
-/* Weights of so few output channels are applied to planes, and with one input channel somewhat
- * more. Their gradient is summed over SUMS parts of all groups' images, side by side. */
+/* Weights of up to FEW_OUTPUTS output channels, or FEW_OF_ONE_INPUT with one input channel, are
+ * applied to planes. Their gradient is summed over SUMS parts of all groups' images in parallel. */
 enum { FEW_OUTPUTS = 3, FEW_OF_ONE_INPUT = 16, SUMS = 32 };
 
-/* Copies are made of chunks of so many bytes. They may be read up to ROOM bytes beyond their end.
- */
+/* Copies are made in chunks of CHUNK bytes, and may be read up to ROOM bytes beyond their end. */
 enum { CHUNK = 16, ROOM = 64 };
 
 /* ---- Padded copies ---- */
@@ -38,9 +37,9 @@ typedef struct windows {
     const wg__correlation *of;
     int64_t size; /* of an element, in bytes */
     int64_t images;
-    int64_t low[WG__CONV_AXES], places[WG__CONV_AXES]; /* that are read: the first, and how many */
+    int64_t low[WG__CONV_AXES], places[WG__CONV_AXES]; /* the first place read, and their number */
     int64_t length[WG__CONV_AXES];                     /* of an axis in the copy: places / step */
-    int64_t channel, image;                            /* their distance, in elements */
+    int64_t channel, image;                            /* strides in elements */
     int64_t outputs;                                   /* of an image */
     int64_t vectors;                                   /* taps of all channels of a group */
     int64_t *offsets;                                  /* (vectors) */
@@ -84,8 +83,8 @@ static int lay_out(windows *w, const wg__correlation *c, int64_t images) {
     return 0;
 }
 
-/* y = every step-th element of x. With a step that compilers know they take vectors. */
-#define TAKE(NAME, TYPE)                                                                           \
+/* y = every step-th element of x. Compilers vectorize a constant step. */
+#define COPY_STEPS(NAME, TYPE)                                                                     \
     static void NAME(int64_t n, const void *from, int64_t step, void *to) {                        \
         const TYPE *x = from;                                                                      \
         TYPE *restrict y = to;                                                                     \
@@ -96,10 +95,10 @@ static int lay_out(windows *w, const wg__correlation *c, int64_t images) {
             for (int64_t i = 0; i < n; i++)                                                        \
                 y[i] = x[i * step];                                                                \
     }
-TAKE(take_f32, float)
-TAKE(take_f64, double)
+COPY_STEPS(copy_steps_f32, float)
+COPY_STEPS(copy_steps_f64, double)
 
-/* The places that an image has of an axis of the copy: from `begin` to `end`, exclusively. */
+/* The places of an axis of the copy that lie in the image: begin..end - 1. */
 typedef struct stretch {
     int64_t begin, end;
 } stretch;
@@ -109,8 +108,8 @@ static stretch inside(const windows *w, int axis) {
                      wg__smaller(w->places[axis], w->of->axes[axis].size - w->low[axis])};
 }
 
-/* Copies `count` elements of each row of the image, every step-th from the beginning of `from` on,
- * to one phase of the rows of the copy. */
+/* Copies `count` elements of each row of the image, every step-th one from `from` on, to one phase
+ * of the rows of the copy. */
 static void copy_phase(const windows *w, int64_t count, const char *from, char *to) {
     const wg__window_axis *axes = w->of->axes;
     const stretch planes = inside(w, 0), rows = inside(w, 1);
@@ -127,8 +126,8 @@ static void copy_phase(const windows *w, int64_t count, const char *from, char *
             if (axes[2].step == 1)
                 memcpy(y + within * phase, x, (size_t)(count * w->size));
             else
-                (w->of->dtype == WG_F32 ? take_f32 : take_f64)(count, x, axes[2].step,
-                                                               y + within * phase);
+                (w->of->dtype == WG_F32 ? copy_steps_f32 : copy_steps_f64)(count, x, axes[2].step,
+                                                                           y + within * phase);
             if (++within == axes[1].step) {
                 within = 0;
                 y += length;
@@ -148,7 +147,7 @@ static void copy_channels(int64_t begin, int64_t end, void *context) {
     const wg__correlation *c = w->of;
     const int64_t sizes = c->axes[0].size * c->axes[1].size * c->axes[2].size;
     const int64_t step = c->axes[2].step;
-    const int64_t apart = w->length[0] * w->length[1] * w->length[2] * w->size;
+    const int64_t phase_bytes = w->length[0] * w->length[1] * w->length[2] * w->size;
     const stretch places = inside(w, 2);
     for (int64_t i = begin; i < end; i++) {
         const int64_t image = job->first_image + i / c->in_channels;
@@ -162,7 +161,7 @@ static void copy_channels(int64_t begin, int64_t end, void *context) {
             if (first < places.end)
                 copy_phase(w, wg__ceil_divide(places.end - first, step),
                            from + (w->low[2] + first) * w->size,
-                           to + phase * apart + first / step * w->size);
+                           to + phase * phase_bytes + first / step * w->size);
         }
     }
 }
@@ -175,12 +174,13 @@ static void copy_images(const windows *w, int64_t first_image, int64_t images, i
 
 /* ---- The matrix of windows, for the packed product ---- */
 
-/* Neighbouring outputs whose taps lie side by side: those of one row. */
+/* Neighbouring outputs in a row: the places that a tap reads for them are contiguous. */
 typedef struct run {
     int64_t offset, bytes; /* of the first output, in elements */
 } run;
 
-/* Writes the runs of `count` outputs of all images; returns how many there are. */
+/* Writes the runs of `count` outputs of all images, from output `first` on; returns their number.
+ */
 static int64_t runs_of(const windows *w, int64_t first, int64_t count, run *runs) {
     const wg__window_axis *axes = w->of->axes;
     int64_t image = first / w->outputs, rest = first % w->outputs, n = 0;
@@ -203,7 +203,8 @@ static int64_t runs_of(const windows *w, int64_t first, int64_t count, run *runs
     return n;
 }
 
-/* Copies runs of one tap, side by side. All but the last row may write up to a chunk too far. */
+/* Copies the runs of a tap one behind another. Unless `exact`, up to CHUNK - 1 bytes beyond the end
+ * are written, too. */
 static void copy_runs(const windows *w, int64_t vector, int64_t count, const run *runs, bool exact,
                       char *to) {
     const char *from = w->data + w->offsets[vector] * w->size;
@@ -221,7 +222,7 @@ static void copy_runs(const windows *w, int64_t vector, int64_t count, const run
     }
 }
 
-/* Rows are taps, and columns outputs. */
+/* Rows are taps, and columns outputs. Bytes beyond a row's end are overwritten by the next row. */
 static void read_windows(const void *context, int64_t row, int64_t rows, int64_t column,
                          int64_t columns, int64_t step, void *to) {
     const windows *w = context;
@@ -251,13 +252,8 @@ static void read_transposed(const void *context, int64_t row, int64_t rows, int6
 PLACE(place_f32, float)
 PLACE(place_f64, double)
 
-static char *output_at(const wg__correlation *c, int64_t image, int64_t channel) {
-    return (char *)c->y +
-           (image * c->y_image + channel * c->y_channel) * (int64_t)wg_dtype_size(c->dtype);
-}
-
-/* Writes one channel of outputs, plus its bias, from an array whose planes and rows are that many
- * elements apart. Without an array, the outputs become the bias. */
+/* Writes a channel of outputs plus its bias. `from` has the outputs, with strides `plane` and `row`
+ * in elements; if `from` is NULL, the outputs become the bias. */
 static void place_outputs(const wg__correlation *c, const char *from, int64_t plane, int64_t row,
                           int64_t image, int64_t channel) {
     enum { PART = 512 };
@@ -266,9 +262,10 @@ static void place_outputs(const wg__correlation *c, const char *from, int64_t pl
     const double bias = !c->bias             ? 0
                         : c->dtype == WG_F32 ? (double)((const float *)c->bias)[channel]
                                              : ((const double *)c->bias)[channel];
+    char *outputs = (char *)c->y + (image * c->y_image + channel * c->y_channel) * size;
     for (int64_t i = 0; i < c->axes[0].count; i++)
         for (int64_t j = 0; j < c->axes[1].count; j++) {
-            char *to = output_at(c, image, channel) + (i * c->y_axes[0] + j * c->y_axes[1]) * size;
+            char *to = outputs + (i * c->y_axes[0] + j * c->y_axes[1]) * size;
             for (int64_t k = 0, n; k < columns; k += n) {
                 n = from ? columns : wg__smaller(PART, columns - k);
                 (c->dtype == WG_F32 ? place_f32 : place_f64)(
@@ -278,26 +275,20 @@ static void place_outputs(const wg__correlation *c, const char *from, int64_t pl
         }
 }
 
-/* True if the outputs of a channel are contiguous. */
-static bool has_dense_outputs(const wg__correlation *c) {
-    const wg__window_axis *a = c->axes;
-    return c->y_axes[2] == 1 && (c->y_axes[1] == a[2].count || a[1].count == 1) &&
-           (c->y_axes[0] == a[1].count * a[2].count || a[0].count == 1);
-}
-
-/* ---- Parts of the work: blocks of images of one group ---- */
+/* ---- Parts of the work: blocks of images of a group ---- */
 
 typedef struct job {
     const wg__correlation *c;
     windows layout;
     int64_t block, blocks; /* images in a block */
-    int64_t room;          /* elements of the buffer of a worker */
+    int64_t room;          /* elements of a worker's buffer */
+    bool dense;            /* the outputs of a channel are contiguous */
     void (*run)(struct job *job, const windows *w, char *buffer, int64_t part);
     char *gradient;     /* of the weight */
     atomic_bool failed; /* there was no memory */
 } job;
 
-/* Runs parts, with copies of images and a buffer for one worker. */
+/* A worker: runs parts with its own copies of images and its own buffer. */
 static void run_range(int64_t begin, int64_t end, void *context) {
     job *job = context;
     windows w = job->layout;
@@ -315,11 +306,12 @@ static void run_range(int64_t begin, int64_t end, void *context) {
     wg__free(buffer);
 }
 
-/* Chooses the block: one image, or more where an image has few outputs or little work. Runs the
- * parts, each a block of a group or for the gradient a group, beside each other if they are many;
- * otherwise one after the other, so that each may use all threads. */
+/* Chooses the block: one image, or more if an image has few outputs or little work. A part is a
+ * block of a group, or, for the gradient, a group. Many parts run in parallel; few run one by one,
+ * and each uses all threads. */
 static void run_blocks(job *job) {
     const wg__correlation *c = job->c;
+    const wg__window_axis *a = c->axes;
     windows *w = &job->layout;
     const int64_t outputs = w->outputs, work = c->out_channels * w->vectors * outputs;
     const int64_t bytes = (w->image + c->out_channels * outputs) * w->size;
@@ -327,7 +319,9 @@ static void run_blocks(job *job) {
     block = wg__larger(1, wg__smaller(block, BLOCK_BYTES / bytes));
     job->block = w->images = wg__smaller(block, c->images);
     job->blocks = wg__ceil_divide(c->images, job->block);
-    if (job->block > 1 || (!job->gradient && !has_dense_outputs(c)))
+    job->dense = c->y_axes[2] == 1 && (c->y_axes[1] == a[2].count || a[1].count == 1) &&
+                 (c->y_axes[0] == a[1].count * a[2].count || a[0].count == 1);
+    if (job->block > 1 || (!job->gradient && !job->dense))
         job->room = job->block * c->out_channels * outputs;
     const int64_t count = job->gradient ? c->groups : job->blocks * c->groups;
     if (count >= 4 * wg_threads())
@@ -337,8 +331,8 @@ static void run_blocks(job *job) {
             run_range(i, i + 1, job);
 }
 
-/* The windows of some images of one group as operand B of a product: gathered from copies, or the
- * image itself for a kernel of one tap. */
+/* Sets operand B of a product to the windows of some images of a group: gathered from copies, or,
+ * for a kernel with a single tap, the image itself. */
 static void set_windows(const windows *w, int64_t first, int64_t images, int64_t group,
                         const wg__gather *gather, wg__product *p) {
     const wg__correlation *c = w->of;
@@ -359,8 +353,8 @@ static void set_windows(const windows *w, int64_t first, int64_t images, int64_t
     p->gather = gather;
 }
 
-/* Part block groups + group. The outputs of one image are multiplied into their place if a
- * channel's outputs are contiguous; else they are placed from the buffer. */
+/* Part block * groups + group. The product of a single image is computed in place if the outputs of
+ * a channel are contiguous; otherwise it is computed in the buffer, then copied. */
 static void multiply_block(job *job, const windows *w, char *buffer, int64_t part) {
     const wg__correlation *c = job->c;
     const int64_t first = part / c->groups * job->block, group = part % c->groups;
@@ -368,7 +362,8 @@ static void multiply_block(job *job, const windows *w, char *buffer, int64_t par
     const int64_t channel = group * c->out_channels, row = c->axes[2].count;
     const int64_t plane = c->axes[1].count * row;
     const wg__gather gather = {read_windows, w, false};
-    const bool in_place = images == 1 && has_dense_outputs(c);
+    const bool in_place = images == 1 && job->dense;
+    char *y = (char *)c->y + (first * c->y_image + channel * c->y_channel) * w->size;
     wg__product p = {.dtype = c->dtype,
                      .m = c->out_channels,
                      .n = images * w->outputs,
@@ -376,7 +371,7 @@ static void multiply_block(job *job, const windows *w, char *buffer, int64_t par
                      .alpha = 1,
                      .beta = in_place && c->bias ? 1 : 0,
                      .a = {(char *)c->weight + channel * w->vectors * w->size, w->vectors, 1},
-                     .c = in_place ? (wg__matrix){output_at(c, first, channel), c->y_channel, 1}
+                     .c = in_place ? (wg__matrix){y, c->y_channel, 1}
                                    : (wg__matrix){buffer, images * w->outputs, 1}};
     for (int64_t m = 0; in_place && c->bias && m < c->out_channels; m++)
         place_outputs(c, NULL, 0, 0, first, channel + m);
@@ -414,10 +409,9 @@ static void multiply_gradient(job *job, const windows *w, char *buffer, int64_t 
     }
 }
 
-/* ---- Planes: the buffer has the outputs of a channel, with as many elements between rows and
- * planes as the copy has ---- */
+/* ---- Planes: the buffer has the outputs of a channel, with the strides of the copy ---- */
 
-/* Part image groups + group. */
+/* Part image * groups + group. */
 static void sum_planes(job *job, const windows *w, char *wide, int64_t part) {
     const wg__correlation *c = job->c;
     const int64_t image = part / c->groups, group = part % c->groups;
@@ -430,8 +424,8 @@ static void sum_planes(job *job, const windows *w, char *wide, int64_t part) {
     }
 }
 
-/* Part block groups + group, which has sums of its own, (blocks, weights). The gradient of the
- * outputs gets zeros between its rows and planes. */
+/* Part block * groups + group. Each part adds to its own elements of the sums (blocks, weights).
+ * The buffer has the gradient of the outputs, with zeros between rows and planes. */
 static void dot_planes(job *job, const windows *w, char *wide, int64_t part) {
     const wg__correlation *c = job->c;
     const wg__window_axis *axes = c->axes;
@@ -455,8 +449,7 @@ static void dot_planes(job *job, const windows *w, char *wide, int64_t part) {
 
 /* ---- Both products ---- */
 
-/* Lays out copies and runs all parts; the operations are counted on this thread. -1 for lack of
- * memory. */
+/* Lays out copies and runs all parts; this thread counts the operations. -1 for lack of memory. */
 static int run_job(job *job, int64_t weights) {
     const wg__correlation *c = job->c;
     const wg__window_axis *axes = c->axes;
@@ -470,7 +463,7 @@ static int run_job(job *job, int64_t weights) {
         job->room = 0;
         job->run = job->gradient ? multiply_gradient : multiply_block;
         run_blocks(job);
-    } else if (job->gradient) { /* the sums of all parts are added, in their order, to zeros */
+    } else if (job->gradient) { /* adds the sums of all parts, in order, to zeros */
         char *gradient = job->gradient;
         job->run = dot_planes;
         job->block = wg__ceil_divide(c->images, wg__ceil_divide(SUMS, c->groups));

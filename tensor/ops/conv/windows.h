@@ -1,12 +1,11 @@
-/* Convolution as products: the images that windows are read from, and the three products of an
- * image, a weight and an output.
+/* Convolution as products: images are read as matrices of windows.
  *
- *     weight (M, C taps)  x  windows (C taps, outputs)  =  outputs (M, outputs)      wg__correlate
- *     outputs (M, outputs)  x  windows^T (outputs, C taps)  =  weight (M, C taps) wg__correlate_vjp
+ *     wg__correlate        outputs (M, outputs) = weight (M, C taps) windows (C taps, outputs)
+ *     wg__correlate_vjp    weight (M, C taps) = outputs (M, outputs) windows^T (outputs, C taps)
  *
- * A column of the matrix of windows holds what one output reads: `taps` elements of each of C
- * channels. The matrix is never stored: the product's packing reads it from a padded copy of a few
- * images (gemm.h: wg__gather). */
+ * A column of the matrix of windows has the elements that one output reads: `taps` elements of each
+ * of C channels. The matrix is never stored: the product's packing reads it from a padded copy of a
+ * few images (gemm.h: wg__gather). */
 #ifndef WG_TENSOR_OPS_CONV_WINDOWS_H
 #define WG_TENSOR_OPS_CONV_WINDOWS_H
 
@@ -24,26 +23,26 @@ typedef struct wg__window_axis {
     int64_t step, first, hop;
 } wg__window_axis;
 
-/* Images, outputs and weights. Missing axes have size, count and taps 1. All arrays are of the
- * dtype, f32 or f64, and contiguous but for the outputs, whose axes have strides in elements. */
+/* Images, outputs and weights. Missing axes have size, count and taps 1. All arrays are f32 or f64.
+ * All but the outputs are contiguous; the outputs have strides in elements. */
 typedef struct wg__correlation {
     wg_dtype dtype;
     int64_t images, groups;
-    int64_t in_channels, out_channels; /* of one group */
+    int64_t in_channels, out_channels; /* of each group */
     wg__window_axis axes[WG__CONV_AXES];
     const void *x;      /* (images, groups in_channels, sizes of the images) */
     const void *weight; /* (groups out_channels, in_channels, taps) */
     const void *bias;   /* (groups out_channels), or NULL */
     void *y;            /* (images, groups out_channels, counts) */
-    int64_t y_image, y_channel, y_axes[WG__CONV_AXES]; /* its strides */
+    int64_t y_image, y_channel, y_axes[WG__CONV_AXES]; /* strides of y */
 } wg__correlation;
 
 /* Computes y from x, weight and bias. -1 for lack of memory. The bits are the same at any number of
  * threads. */
 int wg__correlate(const wg__correlation *correlation);
 
-/* Computes the gradient of the weight, of its shape, from x and the gradient y of the outputs,
- * which is contiguous here. -1 for lack of memory. */
+/* Computes the gradient of the weight, in the weight's shape, from x and y, which is the contiguous
+ * gradient of the outputs. -1 for lack of memory. */
 int wg__correlate_vjp(const wg__correlation *correlation, void *gradient);
 
 #endif
