@@ -1,5 +1,5 @@
-/* Probability distributions: log densities, entropies and divergences, composites of other ops; and
- * samples (distributions.h). */
+/* Probability distributions (distributions.h): log densities, entropies and divergences, which are
+ * composites of other ops, and samples. */
 #include "tensor/distributions.h"
 
 #include <float.h>
@@ -12,21 +12,8 @@
 #define LOG_2PI 1.8378770664093454835606594728112
 #define LOG_PI 1.1447298858494001741434273513531
 
-static wg_tensor *half(wg_tensor *x) {
-    return wg_mul_scalar(x, 0.5);
-}
-
 static wg_tensor *sum_last(wg_tensor *x) {
     return wg_sum(x, WG_DIMS(-1), false);
-}
-
-/* a + b + c, and a - b - c. */
-static wg_tensor *add3(wg_tensor *a, wg_tensor *b, wg_tensor *c) {
-    return wg_add(wg_add(a, b), c);
-}
-
-static wg_tensor *sub3(wg_tensor *a, wg_tensor *b, wg_tensor *c) {
-    return wg_sub(wg_sub(a, b), c);
 }
 
 /* log B(a, b). */
@@ -34,9 +21,9 @@ static wg_tensor *log_beta(wg_tensor *a, wg_tensor *b) {
     return wg_sub(wg_add(wg_lgamma(a), wg_lgamma(b)), wg_lgamma(wg_add(a, b)));
 }
 
-/* ---- Records: a composite of up to 4 operands, from a function that is its decomposition ---- */
+/* ---- Records: composites of up to 4 operands ---- */
 
-/* Which numbers a sample takes. */
+/* The values of an operand in samples. */
 typedef enum kind {
     ANY,
     POSITIVE,
@@ -51,6 +38,7 @@ typedef enum kind {
     TRIANGLE
 } kind;
 
+/* Makes an operand of a kind. Rows and triangles have one and two further axes of size 3. */
 static wg_tensor *make(wg_generator *generator, kind kind, int ndim, const int64_t *shape) {
     int64_t rows[4] = {0};
     for (int i = 0; i < ndim; i++)
@@ -101,8 +89,8 @@ static int sample_kinds(int index, wg_generator *generator, wg_sample *sample, i
     return wg__sample_status(sample, count);
 }
 
-/* bf16 is computed in f32, so that its roundings do not add up. Returns the dtype of the result, as
- * far as it is bf16. */
+/* Casts bf16 operands to f32, so that roundings do not add up. Returns the common dtype of the
+ * operands: the result is cast back if that is bf16. */
 static wg_dtype widen_operands(const wg_call *call, wg_tensor **in) {
     wg_dtype dtype = WG_BOOL;
     for (int i = 0; i < call->input_count; i++) {
@@ -112,8 +100,8 @@ static wg_dtype widen_operands(const wg_call *call, wg_tensor **in) {
     return dtype;
 }
 
-/* The record NAME_op of the function NAME, with the kinds of its operands in brackets. It is
- * differentiable in the operands of the mask. */
+/* The record NAME_op, whose decomposition is the function NAME of COUNT operands. KINDS lists the
+ * kinds of operands in brackets. MASK has the bits of the differentiable operands. */
 #define DEFINE(COUNT, NAME, MASK, KINDS, DOC)                                                      \
     static int NAME##_decompose(wg_call *call) {                                                   \
         wg_tensor *in[4];                                                                          \
@@ -151,7 +139,8 @@ static wg_tensor *normal_kl(wg_tensor *p_mean, wg_tensor *p_std, wg_tensor *q_me
                             wg_tensor *q_std) {
     wg_tensor *ratio = wg_square(wg_div(p_std, q_std));
     wg_tensor *distance = wg_square(wg_div(wg_sub(p_mean, q_mean), q_std));
-    return half(wg_add_scalar(wg_sub(wg_add(ratio, distance), wg_log(ratio)), -1));
+    wg_tensor *twice = wg_add_scalar(wg_sub(wg_add(ratio, distance), wg_log(ratio)), -1);
+    return wg_mul_scalar(twice, 0.5);
 }
 
 DEFINE(4, normal_kl, 15, (ANY, POSITIVE, ANY, POSITIVE),
@@ -160,7 +149,7 @@ DEFINE(4, normal_kl, 15, (ANY, POSITIVE, ANY, POSITIVE),
 
 /* ---- Uniform ---- */
 
-/* x where the condition holds, the number elsewhere. */
+/* x where the condition is true, `number` elsewhere. */
 static wg_tensor *where_else(wg_tensor *condition, wg_tensor *x, double number) {
     return x == NULL ? NULL : wg_where(condition, x, wg_scalar(wg_tensor_dtype(x), number));
 }
@@ -243,9 +232,10 @@ DEFINE(4, laplace_kl, 15, (SHARE, POSITIVE, BEYOND, POSITIVE),
 /* ---- Gamma ---- */
 
 static wg_tensor *gamma_log_prob(wg_tensor *value, wg_tensor *concentration, wg_tensor *rate) {
-    return sub3(
-        wg_add(wg_xlogy(concentration, rate), wg_xlogy(wg_add_scalar(concentration, -1), value)),
-        wg_mul(rate, value), wg_lgamma(concentration));
+    return wg_sub(wg_sub(wg_add(wg_xlogy(concentration, rate),
+                                wg_xlogy(wg_add_scalar(concentration, -1), value)),
+                         wg_mul(rate, value)),
+                  wg_lgamma(concentration));
 }
 
 DEFINE(3, gamma_log_prob, 7, (POSITIVE, POSITIVE, POSITIVE),
@@ -265,8 +255,8 @@ static wg_tensor *gamma_kl(wg_tensor *p_concentration, wg_tensor *p_rate,
     wg_tensor *gammas = wg_sub(wg_lgamma(q_concentration), wg_lgamma(p_concentration));
     wg_tensor *slope =
         wg_mul(wg_sub(p_concentration, q_concentration), wg_digamma(p_concentration));
-    return add3(wg_add(rates, gammas), slope,
-                wg_mul(wg_sub(q_rate, p_rate), wg_div(p_concentration, p_rate)));
+    wg_tensor *means = wg_mul(wg_sub(q_rate, p_rate), wg_div(p_concentration, p_rate));
+    return wg_add(wg_add(wg_add(rates, gammas), slope), means);
 }
 
 DEFINE(4, gamma_kl, 15, (POSITIVE, POSITIVE, POSITIVE, POSITIVE),
@@ -284,10 +274,10 @@ DEFINE(3, beta_log_prob, 7, (SHARE, POSITIVE, POSITIVE),
        "(a - 1) log value + (b - 1) log(1 - value) - log B(a, b).")
 
 static wg_tensor *beta_entropy(wg_tensor *a, wg_tensor *b) {
-    wg_tensor *both = wg_add(a, b);
-    return wg_add(sub3(log_beta(a, b), wg_mul(wg_add_scalar(a, -1), wg_digamma(a)),
-                       wg_mul(wg_add_scalar(b, -1), wg_digamma(b))),
-                  wg_mul(wg_add_scalar(both, -2), wg_digamma(both)));
+    wg_tensor *both = wg_add(a, b), *of_both = wg_mul(wg_add_scalar(both, -2), wg_digamma(both));
+    wg_tensor *of_b = wg_mul(wg_add_scalar(b, -1), wg_digamma(b));
+    wg_tensor *of_a = wg_mul(wg_add_scalar(a, -1), wg_digamma(a));
+    return wg_add(wg_sub(wg_sub(log_beta(a, b), of_a), of_b), of_both);
 }
 
 DEFINE(2, beta_entropy, 3, (POSITIVE, POSITIVE),
@@ -316,13 +306,14 @@ DEFINE(2, dirichlet_log_prob, 3, (SHARE_ROWS, POSITIVE_ROWS),
 
 static wg_tensor *dirichlet_entropy(wg_tensor *concentration) {
     if (concentration == NULL || concentration->spec.ndim < 1)
-        return wg_sum(concentration, WG_DIMS(-1), false); /* reports that there is no axis */
+        return sum_last(concentration); /* reports the missing axis */
     const double size = (double)concentration->spec.shape[concentration->spec.ndim - 1];
     wg_tensor *total = sum_last(concentration);
-    return add3(
-        wg_sub(sum_last(wg_lgamma(concentration)), wg_lgamma(total)),
-        wg_mul(wg_add_scalar(total, -size), wg_digamma(total)),
-        wg_neg(sum_last(wg_mul(wg_add_scalar(concentration, -1), wg_digamma(concentration)))));
+    wg_tensor *slopes = wg_mul(wg_add_scalar(concentration, -1), wg_digamma(concentration));
+    wg_tensor *minus = wg_neg(sum_last(slopes));
+    wg_tensor *of_total = wg_mul(wg_add_scalar(total, -size), wg_digamma(total));
+    wg_tensor *log_b = wg_sub(sum_last(wg_lgamma(concentration)), wg_lgamma(total));
+    return wg_add(wg_add(log_b, of_total), minus);
 }
 
 DEFINE(1, dirichlet_entropy, 1, (POSITIVE_ROWS),
@@ -345,15 +336,17 @@ DEFINE(2, dirichlet_kl, 3, (POSITIVE_ROWS, POSITIVE_ROWS),
 
 /* log(sqrt(df) B(1/2, df/2)). */
 static wg_tensor *student_t_size(wg_tensor *df) {
-    wg_tensor *gammas = wg_sub(wg_lgamma(half(df)), wg_lgamma(half(wg_add_scalar(df, 1))));
-    return wg_add_scalar(wg_add(half(wg_log(df)), gammas), LOG_PI / 2);
+    wg_tensor *gammas = wg_sub(wg_lgamma(wg_mul_scalar(df, 0.5)),
+                               wg_lgamma(wg_mul_scalar(wg_add_scalar(df, 1), 0.5)));
+    return wg_add_scalar(wg_add(wg_mul_scalar(wg_log(df), 0.5), gammas), LOG_PI / 2);
 }
 
 static wg_tensor *student_t_log_prob(wg_tensor *value, wg_tensor *df, wg_tensor *mean,
                                      wg_tensor *scale) {
     wg_tensor *z = wg_div(wg_sub(value, mean), scale);
-    wg_tensor *tail = wg_mul(half(wg_add_scalar(df, 1)), wg_log1p(wg_div(wg_square(z), df)));
-    return wg_neg(add3(tail, wg_log(scale), student_t_size(df)));
+    wg_tensor *tail =
+        wg_mul(wg_mul_scalar(wg_add_scalar(df, 1), 0.5), wg_log1p(wg_div(wg_square(z), df)));
+    return wg_neg(wg_add(wg_add(tail, wg_log(scale)), student_t_size(df)));
 }
 
 DEFINE(4, student_t_log_prob, 15, (ANY, POSITIVE, ANY, POSITIVE),
@@ -361,39 +354,37 @@ DEFINE(4, student_t_log_prob, 15, (ANY, POSITIVE, ANY, POSITIVE),
        "scale.")
 
 static wg_tensor *student_t_entropy(wg_tensor *df, wg_tensor *scale) {
-    wg_tensor *above = half(wg_add_scalar(df, 1));
-    wg_tensor *slopes = wg_mul(above, wg_sub(wg_digamma(above), wg_digamma(half(df))));
-    return add3(wg_log(scale), slopes, student_t_size(df));
+    wg_tensor *above = wg_mul_scalar(wg_add_scalar(df, 1), 0.5);
+    wg_tensor *slopes =
+        wg_mul(above, wg_sub(wg_digamma(above), wg_digamma(wg_mul_scalar(df, 0.5))));
+    return wg_add(wg_add(wg_log(scale), slopes), student_t_size(df));
 }
 
 DEFINE(2, student_t_entropy, 3, (POSITIVE, POSITIVE),
        "log scale + (df + 1)/2 (digamma((df + 1)/2) - digamma(df/2)) + log(sqrt(df) B(1/2, "
        "df/2)).")
 
-/* ---- Bernoulli ---- */
-
-/* log(1 - p) = -log(1 + e^logits). */
-static wg_tensor *log_none(wg_tensor *logits) {
-    return wg_log_sigmoid(wg_neg(logits));
-}
+/* ---- Bernoulli: log(1 - p) = log_sigmoid(-logits) ---- */
 
 static wg_tensor *bernoulli_log_prob(wg_tensor *value, wg_tensor *logits) {
-    return wg_add(wg_mul(value, logits), log_none(logits));
+    return wg_add(wg_mul(value, logits), wg_log_sigmoid(wg_neg(logits)));
 }
 
 DEFINE(2, bernoulli_log_prob, 3, (SHARE, ANY),
        "value log p + (1 - value) log(1 - p) with p = sigmoid(logits).")
 
 static wg_tensor *bernoulli_entropy(wg_tensor *logits) {
-    return wg_neg(wg_add(wg_mul(wg_sigmoid(logits), logits), log_none(logits)));
+    wg_tensor *log_none = wg_log_sigmoid(wg_neg(logits));
+    return wg_neg(wg_add(wg_mul(wg_sigmoid(logits), logits), log_none));
 }
 
 DEFINE(1, bernoulli_entropy, 1, (ANY), "-p log p - (1 - p) log(1 - p) with p = sigmoid(logits).")
 
 static wg_tensor *bernoulli_kl(wg_tensor *p_logits, wg_tensor *q_logits) {
-    return wg_sub(
-        wg_add(wg_mul(wg_sigmoid(p_logits), wg_sub(p_logits, q_logits)), log_none(p_logits)),
-        log_none(q_logits));
+    wg_tensor *q_none = wg_log_sigmoid(wg_neg(q_logits));
+    wg_tensor *p_none = wg_log_sigmoid(wg_neg(p_logits));
+    wg_tensor *odds = wg_mul(wg_sigmoid(p_logits), wg_sub(p_logits, q_logits));
+    return wg_sub(wg_add(odds, p_none), q_none);
 }
 
 DEFINE(2, bernoulli_kl, 3, (ANY, ANY), "The divergence of Bernoulli distributions.")
@@ -416,7 +407,7 @@ static wg_tensor *categorical_log_prob(wg_tensor *value, wg_tensor *logits) {
 DEFINE(2, categorical_log_prob, 2, (IDS, ROWS),
        "log softmax(logits)[value] over the last axis. The value has no gradient.")
 
-/* log softmax, with the lowest number in the place of -inf, so that 0 times it is 0. */
+/* log softmax with -DBL_MAX instead of -inf, so that 0 times an element is 0. */
 static wg_tensor *finite_log_softmax(wg_tensor *logits) {
     return wg_nan_to_num(wg_log_softmax(logits, -1), NAN, DBL_MAX, -DBL_MAX);
 }
@@ -438,7 +429,7 @@ DEFINE(2, categorical_kl, 3, (ROWS, ROWS),
 
 /* ---- Multivariate normal ---- */
 
-/* |L^-1 x|^2. All rows of x are solved at once where they share one factor. */
+/* |L^-1 x|^2. If there is a single L, one call solves all rows of x. */
 static wg_tensor *squared_distance(wg_tensor *scale_tril, wg_tensor *x) {
     const int ndim = x == NULL ? 0 : x->spec.ndim;
     if (scale_tril != NULL && scale_tril->spec.ndim == 2 && ndim > 1) {
@@ -463,7 +454,7 @@ static double size_of(const wg_tensor *scale_tril) {
 
 static wg_tensor *multivariate_normal_log_prob(wg_tensor *value, wg_tensor *mean,
                                                wg_tensor *scale_tril) {
-    wg_tensor *distance = half(squared_distance(scale_tril, wg_sub(value, mean)));
+    wg_tensor *distance = wg_mul_scalar(squared_distance(scale_tril, wg_sub(value, mean)), 0.5);
     return wg_add_scalar(wg_neg(wg_add(distance, log_volume(scale_tril))),
                          -size_of(scale_tril) * LOG_2PI / 2);
 }
@@ -484,17 +475,18 @@ static wg_tensor *multivariate_normal_kl(wg_tensor *p_mean, wg_tensor *p_scale_t
         wg_solve_triangular(q_scale_tril, wg_tril(p_scale_tril, 0), false, false, false);
     wg_tensor *spread = wg_sum(wg_square(ratio), WG_DIMS(-2, -1), false);
     wg_tensor *distance = squared_distance(q_scale_tril, wg_sub(q_mean, p_mean));
+    wg_tensor *twice = wg_add_scalar(wg_add(spread, distance), -size_of(p_scale_tril));
     return wg_add(wg_sub(log_volume(q_scale_tril), log_volume(p_scale_tril)),
-                  half(wg_add_scalar(wg_add(spread, distance), -size_of(p_scale_tril))));
+                  wg_mul_scalar(twice, 0.5));
 }
 
 DEFINE(4, multivariate_normal_kl, 15, (ROWS, TRIANGLE, ROWS, TRIANGLE),
        "The divergence of multivariate normal distributions of covariances L L^T.")
 
-/* ==== Samples, as functions of the parameters where that is possible ==== */
+/* ==== Samples: reparameterized, functions of the parameters, where possible ==== */
 
-/* ---- The gamma distribution of rate 1. Internal, as its derivative is (gamma_slope.c): finite
- * differences of a sampler that rejects do not converge ---- */
+/* ---- The gamma distribution of rate 1. The op is not in the registry, because finite differences
+ * of a rejection sampler do not converge. gamma_slope.c has the derivative. ---- */
 
 typedef struct gamma_options {
     uint64_t seed, offset;
@@ -508,7 +500,7 @@ typedef struct gamma_job {
     int64_t count;
 } gamma_job;
 
-/* Ranges of WG__GAMMAS_AT_ONCE elements. */
+/* A range has WG__GAMMAS_AT_ONCE elements. */
 static void draw_gammas(int64_t begin, int64_t end, void *context) {
     const gamma_job *job = context;
     const int64_t size = (int64_t)wg_dtype_size(job->dtype);
@@ -552,7 +544,7 @@ static const wg_op standard_gamma_op = {
     .vjp = standard_gamma_vjp,
     .jvp = wg__jvp_diagonal};
 
-/* A draw of the generator for each call. */
+/* Each call advances the generator by one draw. */
 static wg_tensor *standard_gamma(wg_generator *generator, wg_tensor *concentration) {
     wg_generator *from = generator ? generator : wg_default_generator();
     wg_tensor *a = wg__widen(wg__as_float(concentration));
@@ -562,69 +554,61 @@ static wg_tensor *standard_gamma(wg_generator *generator, wg_tensor *concentrati
     return wg__narrow(wg_apply_one(&standard_gamma_op, 1, &a, &options), concentration->spec.dtype);
 }
 
-/* From the exponential distribution of rate 1, in the shape of x: -log(1 - u). */
+/* A sample of the exponential distribution of rate 1, in the shape of x: -log(1 - u). */
 static wg_tensor *standard_exponential(wg_generator *generator, const wg_tensor *x) {
     return wg_neg(wg_log1p(wg_neg(wg_rand_like(generator, x))));
 }
 
-static wg_tensor *sample_normal(wg_generator *generator, wg_tensor **p) {
-    return wg_add(p[0], wg_mul(p[1], wg_randn_like(generator, p[0])));
-}
-
-static wg_tensor *sample_uniform(wg_generator *generator, wg_tensor **p) {
-    return wg_add(p[0], wg_mul(wg_sub(p[1], p[0]), wg_rand_like(generator, p[0])));
-}
-
-static wg_tensor *sample_exponential(wg_generator *generator, wg_tensor **p) {
-    return wg_div(standard_exponential(generator, p[0]), p[0]);
-}
-
-/* Exponential sizes of either sign. */
-static wg_tensor *sample_laplace(wg_generator *generator, wg_tensor **p) {
-    wg_tensor *size = standard_exponential(generator, p[0]);
-    wg_tensor *below = wg_lt(wg_rand_like(generator, p[0]), wg_scalar(p[0]->spec.dtype, 0.5));
-    return wg_add(p[0], wg_mul(p[1], wg_where(below, wg_neg(size), size)));
-}
-
-static wg_tensor *sample_gamma(wg_generator *generator, wg_tensor **p) {
-    return wg_div(standard_gamma(generator, p[0]), p[1]);
-}
-
-static wg_tensor *sample_beta(wg_generator *generator, wg_tensor **p) {
-    wg_tensor *b = standard_gamma(generator, p[1]), *a = standard_gamma(generator, p[0]);
-    return wg_div(a, wg_add(a, b));
-}
-
-static wg_tensor *sample_dirichlet(wg_generator *generator, wg_tensor **p) {
-    wg_tensor *x = standard_gamma(generator, p[0]);
-    return wg_div(x, wg_sum(x, WG_DIMS(-1), true));
-}
-
-static wg_tensor *sample_student_t(wg_generator *generator, wg_tensor **p) {
-    wg_tensor *df = half(p[0]), *z = df ? wg_randn_like(generator, df) : NULL;
-    wg_tensor *shrink = wg_rsqrt(wg_div(standard_gamma(generator, df), df));
-    return wg_add(p[1], wg_mul(p[2], wg_mul(z, shrink)));
-}
-
-/* The largest of logits + g with Gumbel's g = -log e, e exponential. */
-static wg_tensor *sample_categorical(wg_generator *generator, wg_tensor **p) {
-    const bool was = wg_set_grad_enabled(false);
-    wg_tensor *logits = wg_cast(p[0], WG_F64), *y = NULL;
-    if (logits)
-        y = wg_argmax(wg_sub(logits, wg_log(standard_exponential(generator, logits))), -1, false);
-    wg_set_grad_enabled(was);
-    return y;
-}
-
-/* mean (..., D) + L z. The sum of the mean (..., D, 1) and a column of L (..., D, D) has the shape
- * of z, and checks that they fit. */
-static wg_tensor *sample_multivariate_normal(wg_generator *generator, wg_tensor **p) {
-    wg_tensor *mean = wg_unsqueeze(p[0], -1), *triangle = wg_tril(p[1], 0);
-    const bool was = wg_set_grad_enabled(false);
-    const wg_tensor *sum = wg_add(mean, wg_slice(triangle, -1, 0, 1, 1));
-    wg_tensor *z = sum ? wg_randn_like(generator, sum) : NULL;
-    wg_set_grad_enabled(was);
-    return z ? wg_squeeze(wg_add(mean, wg_matmul(triangle, z)), -1) : NULL;
+/* A sample of a distribution with parameters p. */
+static wg_tensor *draw(wg_distribution_kind kind, wg_generator *generator, wg_tensor **p) {
+    switch (kind) {
+    case WG_NORMAL:
+        return wg_add(p[0], wg_mul(p[1], wg_randn_like(generator, p[0])));
+    case WG_UNIFORM:
+        return wg_add(p[0], wg_mul(wg_sub(p[1], p[0]), wg_rand_like(generator, p[0])));
+    case WG_EXPONENTIAL:
+        return wg_div(standard_exponential(generator, p[0]), p[0]);
+    case WG_LAPLACE: { /* an exponential size with a random sign */
+        wg_tensor *size = standard_exponential(generator, p[0]);
+        wg_tensor *below = wg_lt(wg_rand_like(generator, p[0]), wg_scalar(p[0]->spec.dtype, 0.5));
+        return wg_add(p[0], wg_mul(p[1], wg_where(below, wg_neg(size), size)));
+    }
+    case WG_GAMMA:
+        return wg_div(standard_gamma(generator, p[0]), p[1]);
+    case WG_BETA: {
+        wg_tensor *b = standard_gamma(generator, p[1]), *a = standard_gamma(generator, p[0]);
+        return wg_div(a, wg_add(a, b));
+    }
+    case WG_DIRICHLET: {
+        wg_tensor *x = standard_gamma(generator, p[0]);
+        return wg_div(x, wg_sum(x, WG_DIMS(-1), true));
+    }
+    case WG_STUDENT_T: { /* mean + scale z / sqrt(gamma(df / 2) / (df / 2)) */
+        wg_tensor *half = wg_mul_scalar(p[0], 0.5),
+                  *z = half ? wg_randn_like(generator, half) : NULL;
+        wg_tensor *shrink = wg_rsqrt(wg_div(standard_gamma(generator, half), half));
+        return wg_add(p[1], wg_mul(p[2], wg_mul(z, shrink)));
+    }
+    case WG_CATEGORICAL: { /* argmax of logits + g with Gumbel's g = -log e, e exponential */
+        const bool recording = wg_set_grad_enabled(false);
+        wg_tensor *x = wg_cast(p[0], WG_F64), *y = NULL;
+        if (x)
+            y = wg_argmax(wg_sub(x, wg_log(standard_exponential(generator, x))), -1, false);
+        wg_set_grad_enabled(recording);
+        return y;
+    }
+    case WG_MULTIVARIATE_NORMAL: { /* mean + L z */
+        wg_tensor *mean = wg_unsqueeze(p[0], -1), *triangle = wg_tril(p[1], 0);
+        const bool recording = wg_set_grad_enabled(false);
+        /* The sum of the mean (..., D, 1) and a column of L (..., D, D) has the shape of z. */
+        const wg_tensor *sum = wg_add(mean, wg_slice(triangle, -1, 0, 1, 1));
+        wg_tensor *z = sum ? wg_randn_like(generator, sum) : NULL;
+        wg_set_grad_enabled(recording);
+        return z ? wg_squeeze(wg_add(mean, wg_matmul(triangle, z)), -1) : NULL;
+    }
+    default:
+        return NULL;
+    }
 }
 
 /* ==== The table ==== */
@@ -633,27 +617,24 @@ typedef struct distribution {
     const char *name;
     int count;           /* of parameters */
     unsigned entropy_of; /* bit i: the entropy depends on parameter i */
-    bool meets;          /* parameters are expanded to one shape for a sample */
+    bool broadcasts;     /* the parameters of a sample are expanded to a common shape */
     const wg_op *log_prob, *entropy, *kl;
-    wg_tensor *(*sample)(wg_generator *generator, wg_tensor **parameters);
 } distribution;
 
 #define OPS(NAME) &NAME##_log_prob_op, &NAME##_entropy_op, &NAME##_kl_op
 
 static const distribution distributions[] = {
-    [WG_NORMAL] = {"normal", 2, 2, true, OPS(normal), sample_normal},
-    [WG_UNIFORM] = {"uniform", 2, 3, true, OPS(uniform), sample_uniform},
-    [WG_EXPONENTIAL] = {"exponential", 1, 1, true, OPS(exponential), sample_exponential},
-    [WG_LAPLACE] = {"laplace", 2, 2, true, OPS(laplace), sample_laplace},
-    [WG_GAMMA] = {"gamma", 2, 3, true, OPS(gamma), sample_gamma},
-    [WG_BETA] = {"beta", 2, 3, true, OPS(beta), sample_beta},
-    [WG_DIRICHLET] = {"dirichlet", 1, 1, true, OPS(dirichlet), sample_dirichlet},
-    [WG_STUDENT_T] = {"student_t", 3, 5, true, &student_t_log_prob_op, &student_t_entropy_op, NULL,
-                      sample_student_t},
-    [WG_BERNOULLI] = {"bernoulli", 1, 1, true, OPS(bernoulli), NULL},
-    [WG_CATEGORICAL] = {"categorical", 1, 1, true, OPS(categorical), sample_categorical},
-    [WG_MULTIVARIATE_NORMAL] = {"multivariate_normal", 2, 2, false, OPS(multivariate_normal),
-                                sample_multivariate_normal},
+    [WG_NORMAL] = {"normal", 2, 2, true, OPS(normal)},
+    [WG_UNIFORM] = {"uniform", 2, 3, true, OPS(uniform)},
+    [WG_EXPONENTIAL] = {"exponential", 1, 1, true, OPS(exponential)},
+    [WG_LAPLACE] = {"laplace", 2, 2, true, OPS(laplace)},
+    [WG_GAMMA] = {"gamma", 2, 3, true, OPS(gamma)},
+    [WG_BETA] = {"beta", 2, 3, true, OPS(beta)},
+    [WG_DIRICHLET] = {"dirichlet", 1, 1, true, OPS(dirichlet)},
+    [WG_STUDENT_T] = {"student_t", 3, 5, true, &student_t_log_prob_op, &student_t_entropy_op, NULL},
+    [WG_BERNOULLI] = {"bernoulli", 1, 1, true, OPS(bernoulli)},
+    [WG_CATEGORICAL] = {"categorical", 1, 1, true, OPS(categorical)},
+    [WG_MULTIVARIATE_NORMAL] = {"multivariate_normal", 2, 2, false, OPS(multivariate_normal)},
 };
 
 const wg__op_table wg__ops_distributions =
@@ -661,7 +642,7 @@ const wg__op_table wg__ops_distributions =
                  OPS(dirichlet), &student_t_log_prob_op, &student_t_entropy_op, OPS(bernoulli),
                  OPS(categorical), OPS(multivariate_normal));
 
-/* NULL with ARGUMENT for a kind that is none. */
+/* NULL with ARGUMENT for an invalid kind. */
 static const distribution *row_of(const wg_distribution *p) {
     if ((unsigned)p->kind < sizeof distributions / sizeof *distributions)
         return &distributions[p->kind];
@@ -703,9 +684,9 @@ wg_tensor *wg_distribution_kl(const wg_distribution *p, const wg_distribution *q
     return wg_apply_one(d->kl, 2 * d->count, inputs, NULL);
 }
 
-/* Casts the parameters to one floating dtype, and expands those that meet to one shape; false after
- * an error. */
-static bool meet(const distribution *d, wg_tensor **parameters) {
+/* Casts the parameters to a common floating dtype and, unless the distribution has matrices,
+ * expands them to a common shape. False after an error. */
+static bool broadcast_parameters(const distribution *d, wg_tensor **parameters) {
     if (!wg__promote_all(d->count, parameters))
         return false;
     wg_spec shape = parameters[0]->spec;
@@ -714,7 +695,7 @@ static bool meet(const distribution *d, wg_tensor **parameters) {
         if (!parameters[i])
             return false;
         const wg_spec so_far = shape;
-        if (d->meets && !wg__broadcast(&so_far, &parameters[i]->spec, &shape)) {
+        if (d->broadcasts && !wg__broadcast(&so_far, &parameters[i]->spec, &shape)) {
             char a[128], b[128], where[64];
             snprintf(where, sizeof where, "%s_sample", d->name);
             wg_fail(WG_ERROR_SHAPE, where, "parameters of %s and %s do not broadcast",
@@ -723,7 +704,7 @@ static bool meet(const distribution *d, wg_tensor **parameters) {
             return false;
         }
     }
-    for (int i = 0; d->meets && i < d->count; i++)
+    for (int i = 0; d->broadcasts && i < d->count; i++)
         parameters[i] = wg_expand(parameters[i], shape.ndim, shape.shape);
     return parameters[d->count - 1] && !wg_error_pending();
 }
@@ -731,16 +712,16 @@ static bool meet(const distribution *d, wg_tensor **parameters) {
 wg_tensor *wg_distribution_sample(wg_generator *generator, const wg_distribution *p) {
     const distribution *d = row_of(p);
     wg_tensor *parameters[3], *y = NULL;
-    if (d && !d->sample)
+    if (d && p->kind == WG_BERNOULLI)
         wg_fail(WG_ERROR_ARGUMENT, d->name, "wg_bernoulli gives samples");
-    if (!d || !d->sample)
+    if (!d || p->kind == WG_BERNOULLI)
         return NULL;
     for (int i = 0; i < d->count; i++)
         if (!(parameters[i] = p->parameters[i]))
             return NULL;
     wg_scope scope;
     wg_scope_begin(&scope);
-    if (meet(d, parameters))
-        y = d->sample(generator, parameters);
+    if (broadcast_parameters(d, parameters))
+        y = draw(p->kind, generator, parameters);
     return wg_scope_end(&scope, y);
 }

@@ -1,15 +1,16 @@
-/* The derivative dx/da of a sample x of the gamma distribution of rate 1 by its concentration a,
- * and the derivatives of that. With the distribution function P(a, x) and the density p, a sample
- * is the quantile of a fixed probability, so that
+/* The derivative dx/da of a gamma sample x of rate 1 by its concentration a, and the derivatives of
+ * dx/da. With the distribution function P(a, x) and the density p, a sample is the quantile of a
+ * fixed probability, so
  *
  *     dx/da = s(a, x) = -(dP/da) / p                         (Figurnov et al. 2018)
  *     ds/dx = digamma(a) - ln x + s - s (a - 1) / x
  *
- * ds/dx follows by the derivatives of p, and ds/da by the derivatives of the two expansions of P
- * below. The second derivative of a sample is ds/da + s ds/dx by the chain rule. Functions of a are
- * carried as the first `count` coefficients of their series in t around a, which is exact: only the
- * expansions of P end somewhere. At large concentrations terms cancel: against mpmath, the relative
- * error of a second derivative is 5e-15 up to a = 3, 2e-9 at 1e4, and 4e-6 at 1e6. */
+ * ds/dx follows from the derivatives of p, and ds/da from the derivatives of the two expansions of
+ * P below. The second derivative of a sample is ds/da + s ds/dx by the chain rule. A function of a
+ * is represented by the first `count` coefficients of its Taylor series in t around a. That is
+ * exact: only the expansions of P are truncated. At large concentrations terms cancel: against
+ * mpmath, the relative error of a second derivative is 5e-15 up to a = 3, 2e-9 at 1e4, and 4e-6 at
+ * 1e6. */
 #include <math.h>
 #include <string.h>
 
@@ -17,13 +18,15 @@
 #include "tensor/ops/support.h"
 #include "tensor/simd/simd.h"
 
-/* The most derivatives of s, and the coefficients that they take: s has the derivative of P. */
+/* The highest derivative of s, and the coefficients it needs: s itself needs the derivative of P.
+ */
 enum { ORDERS = 2, COEFFICIENTS = ORDERS + 2 };
 
-#define OF_KNOWN_COUNT static inline __attribute__((always_inline))
+/* Inlined, so that `count` is a constant. */
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 /* product = a b. */
-OF_KNOWN_COUNT void multiply(const int count, const double *a, const double *b, double *product) {
+ALWAYS_INLINE void multiply(const int count, const double *a, const double *b, double *product) {
     for (int i = 0; i < count; i++) {
         product[i] = 0;
         for (int j = 0; j <= i; j++)
@@ -32,7 +35,7 @@ OF_KNOWN_COUNT void multiply(const int count, const double *a, const double *b, 
 }
 
 /* inverse = 1 / a. */
-OF_KNOWN_COUNT void invert(const int count, const double *a, double *inverse) {
+ALWAYS_INLINE void invert(const int count, const double *a, double *inverse) {
     inverse[0] = 1 / a[0];
     for (int i = 1; i < count; i++) {
         double sum = 0;
@@ -42,10 +45,10 @@ OF_KNOWN_COUNT void invert(const int count, const double *a, double *inverse) {
     }
 }
 
-/* For x < a + 1, by the series P = x p / a sum_k x^k / ((a + 1) ... (a + k)): with that sum S,
+/* For x < a + 1, by the series P = x p / a S with S = sum_k x^k / ((a + 1) ... (a + k)):
  * s = x / a ((digamma(a + 1) - ln x) S - dS/da). `psi` has digamma(a + 1 + t). */
-OF_KNOWN_COUNT void slope_by_series(const int count, double a, double x, const double *psi,
-                                    double *s) {
+ALWAYS_INLINE void slope_by_series(const int count, double a, double x, const double *psi,
+                                   double *s) {
     double term[COEFFICIENTS] = {1}, sum[COEFFICIENTS] = {1};
     bool ends = false;
     for (int k = 1; k < 1000000 && !ends; k++) {
@@ -66,10 +69,10 @@ OF_KNOWN_COUNT void slope_by_series(const int count, double a, double x, const d
         s[i] = (x * (product[i] - (i + 1) * sum[i + 1]) - (i > 0 ? s[i - 1] : 0)) / a;
 }
 
-/* Else by the continued fraction h of 1 - P = x p h, which Lentz's method evaluates from the front:
- * s = x ((ln x - digamma(a)) h + dh/da). `psi` has digamma(a + t). */
-OF_KNOWN_COUNT void slope_by_fraction(const int count, double a, double x, const double *psi,
-                                      double *s) {
+/* For x >= a + 1, by the continued fraction h of 1 - P = x p h, evaluated from the front by Lentz's
+ * method: s = x ((ln x - digamma(a)) h + dh/da). `psi` has digamma(a + t). */
+ALWAYS_INLINE void slope_by_fraction(const int count, double a, double x, const double *psi,
+                                     double *s) {
     double b[COEFFICIENTS] = {x + 1 - a, -1}, c[COEFFICIENTS], d[COEFFICIENTS], h[COEFFICIENTS];
     double inverse_c[COEFFICIENTS] = {0}, step[COEFFICIENTS], product[COEFFICIENTS];
     double least[COEFFICIENTS] = {0};
@@ -108,7 +111,7 @@ OF_KNOWN_COUNT void slope_by_fraction(const int count, double a, double x, const
 }
 
 /* Sets the first `count` - 1 coefficients of s. */
-OF_KNOWN_COUNT void slope_series(const int count, double a, double x, double *s) {
+ALWAYS_INLINE void slope_series(const int count, double a, double x, double *s) {
     const bool low = x < a + 1;
     double psi[COEFFICIENTS] = {wg__polygamma(0, low ? a + 1 : a)}, factorial = 1;
     for (int i = 1; i < count - 1; i++) {
@@ -122,11 +125,11 @@ OF_KNOWN_COUNT void slope_series(const int count, double a, double x, double *s)
 }
 
 typedef struct slope_options {
-    int by_a, by_x; /* how often s is differentiated by each: ORDERS together at most */
+    int by_a, by_x; /* orders of the derivative of s by a and by x; their sum is at most ORDERS */
 } slope_options;
 
-/* The derivatives of s by a and x, from those by a: by the formula of ds/dx, whose last term is
- * f / x with f = s (a - 1), so that x (f / x)^(m) = f^(m) - m (f / x)^(m - 1). */
+/* A derivative of s by a and x, from the derivatives by a and the formula of ds/dx. The last term
+ * of ds/dx is f / x with f = s (a - 1), and x (f / x)^(m) = f^(m) - m (f / x)^(m - 1). */
 static double mixed_derivative(slope_options o, double a, double x, const double *by_a) {
     double s[ORDERS + 1][ORDERS + 1], of_x[ORDERS + 1][ORDERS + 1];
     for (int n = 0; n <= o.by_a; n++) {
@@ -166,7 +169,7 @@ typedef struct slope_job {
     wg_dtype dtype;
 } slope_job;
 
-/* In f64, and of derivatives. */
+/* Computes s in f64, and derivatives of s in both dtypes. */
 static void slopes(int64_t begin, int64_t end, void *context) {
     const slope_job *job = context;
     const size_t size = wg_dtype_size(job->dtype);
@@ -179,7 +182,7 @@ static void slopes(int64_t begin, int64_t end, void *context) {
 
 enum { BLOCK = 256, WIDEST = 16 /* elements in a vector */ };
 
-/* Samples of a block that one expansion takes, and where they lie in it. */
+/* The samples of a block that use the same expansion, and their places in the block. */
 typedef struct samples {
     int count;
     int place[BLOCK];
@@ -189,7 +192,7 @@ typedef struct samples {
 static void run_samples(samples *s, int function, float *y) {
     if (s->count == 0)
         return;
-    /* The last one again, up to a whole vector. */
+    /* Fill up the last vector with copies of the last sample. */
     for (int i = 0; i < WIDEST; i++) {
         s->a[s->count + i] = s->a[s->count - 1];
         s->x[s->count + i] = s->x[s->count - 1];
@@ -201,9 +204,8 @@ static void run_samples(samples *s, int function, float *y) {
         y[s->place[i]] = (float)s->slope[i];
 }
 
-/* The slopes themselves, in f32: sorted by their expansion, which vector kernels evaluate. Below
- * a + 2 + sqrt(a) the series loses no digits that f32 has, and from there on the fraction takes
- * fewer terms. */
+/* Computes s in f32: sorts samples by expansion and evaluates each expansion by a vector kernel.
+ * Below a + 2 + sqrt(a) the series is exact to f32; above, the fraction needs fewer terms. */
 static void slopes_f32(int64_t begin, int64_t end, void *context) {
     const slope_job *job = context;
     samples series, fraction;
@@ -260,9 +262,9 @@ static int gamma_slope_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tenso
     return wg__vjp_status();
 }
 
-/* Internal, as standard_gamma is: finite differences of a sampler that rejects do not converge, so
- * tests compare both with PyTorch's, and with mpmath's derivatives of quantiles, in the place of
- * the sweep over the registry. */
+/* Not in the registry, like standard_gamma: finite differences of a rejection sampler do not
+ * converge. Tests compare both ops with PyTorch and with derivatives of quantiles by mpmath
+ * instead. */
 static const wg_op gamma_slope = {
     WG__OP("standard_gamma_slope", 2, "dx/da of a gamma sample x of concentration a."),
     .options_size = sizeof(slope_options),
