@@ -1,4 +1,5 @@
-/* Kernels of elementwise ops: loops over elements, vector kernels on operands of any strides. */
+/* Runs plain loops and vector kernels on the operands of elementwise ops, of any strides and dtype.
+ */
 #include "tensor/ops/elementwise/elementwise.h"
 
 #include "tensor/internal.h"
@@ -7,8 +8,8 @@
 
 /* ---- Loops over any number of operands ---- */
 
-/* Elements of bf16 operands that are converted to f32 at a time, so that all operands stay in the
- * first-level cache. */
+/* bf16 operands are converted to f32 in blocks of BLOCK elements, so that all operands stay in the
+ * L1 cache. */
 #define BLOCK 256
 
 typedef struct bf16_context {
@@ -76,10 +77,10 @@ int wg__elementwise_call(wg_call *call, const wg__loop *loops, const void *conte
 
 /* ---- Vector kernels ---- */
 
-/* Elements that are copied at a time from an operand that is not contiguous. */
+/* Elements of a non-contiguous operand that are copied at a time. */
 #define STRETCH 256
 
-/* n elements of an operand: its own memory if they are contiguous, else a copy in `room`. */
+/* n elements of an operand: in place if they are contiguous, else copied to `room`. */
 static const void *stretch(int64_t n, size_t size, const char *from, int64_t stride, double *room) {
     if (stride == (int64_t)size)
         return from;
@@ -183,17 +184,7 @@ int wg__run_gate_slopes(wg_call *call, int function, wg_tensor *dy, wg_tensor **
     return wg__vjp_status();
 }
 
-/* ---- Rules ---- */
-
-int wg__infer_pair(wg_call *call) {
-    if (wg__check_same_dtype(call, 0, 1) < 0)
-        return -1;
-    return wg__infer_broadcast(call, call->input_specs[0].dtype);
-}
-
-int wg__infer_float_pair(wg_call *call) {
-    return wg__infer_float(call) < 0 ? -1 : wg__infer_pair(call);
-}
+/* ---- Samples ---- */
 
 /* On both sides of 0, at least 0.2 away from the poles at 0, -1, -2... */
 wg_tensor *wg__sample_off_poles(wg_generator *generator, int ndim, const int64_t *shape) {

@@ -1,5 +1,5 @@
-/* Kernels of elementwise ops: plain loops over elements, and vector kernels on operands of any
- * strides. */
+/* Kernels of elementwise ops: plain loops over elements, defined by macros, and the vector kernels
+ * of tensor/simd. Both run on operands of any strides. */
 #ifndef WG_TENSOR_OPS_ELEMENTWISE_ELEMENTWISE_H
 #define WG_TENSOR_OPS_ELEMENTWISE_ELEMENTWISE_H
 
@@ -8,16 +8,16 @@
 
 /* ---- Loops over any number of operands ---- */
 
-/* Runs loops[dtype of operands[1]] by wg__iterate over operands[0], the output, and the inputs
- * after it. bf16 operands pass through blocks of f32 and the loop of f32. */
+/* Runs loops[dtype of operands[1]] by wg__iterate. operands[0] is the output; the inputs follow.
+ * bf16 operands are converted to f32 in blocks, for the loop of f32. */
 void wg__elementwise(int operand_count, wg_tensor *const *operands, const wg__loop *loops,
                      const void *context);
 
 /* wg__elementwise on the output and the inputs of a call. Returns 0, as a forward does. */
 int wg__elementwise_call(wg_call *call, const wg__loop *loops, const void *context);
 
-/* The forward of an op that runs a loop for each dtype, with that context. The rest are the
- * initializers of the table of loops. */
+/* NAME_forward of an op: runs the loop of the dtype with this context. The last arguments
+ * initialize the table of loops. */
 #define FORWARD(NAME, CONTEXT, ...)                                                                \
     static int NAME##_forward(wg_call *call) {                                                     \
         static const wg__loop loops[WG_DTYPE_COUNT] = {__VA_ARGS__};                               \
@@ -28,7 +28,7 @@ int wg__elementwise_call(wg_call *call, const wg__loop *loops, const void *conte
 #define INTEGERS(NAME) [WG_I32] = NAME##_i32, [WG_I64] = NAME##_i64, [WG_U8] = NAME##_u8
 #define ALL_DTYPES(NAME) FLOATS(NAME), INTEGERS(NAME), [WG_BOOL] = NAME##_u8
 
-/* ---- Plain loops over one operand, which the compiler vectorizes ---- */
+/* ---- Unary loops, which the compiler vectorizes ---- */
 
 /* The loop NAME of y = EXPRESSION in x, an element of TYPE; y has elements of OUT. */
 #define LOOP_TO(NAME, OUT, TYPE, EXPRESSION)                                                       \
@@ -52,7 +52,7 @@ int wg__elementwise_call(wg_call *call, const wg__loop *loops, const void *conte
 
 #define LOOP(NAME, TYPE, EXPRESSION) LOOP_TO(NAME, TYPE, TYPE, EXPRESSION)
 
-/* The loop NAME of y = EXPRESSION in x and the options `o`, which are the context. */
+/* The loop NAME of y = EXPRESSION in x and `o`, the options, which are the loop's context. */
 #define LOOP_WITH(NAME, TYPE, OPTIONS, EXPRESSION)                                                 \
     static inline void NAME##_at(int64_t n, char *const *data, int64_t sy, int64_t sx,             \
                                  const OPTIONS o) {                                                \
@@ -73,7 +73,7 @@ int wg__elementwise_call(wg_call *call, const wg__loop *loops, const void *conte
             NAME##_at(n, data, sy, sx, o);                                                         \
     }
 
-/* ---- Plain loops over two operands that broadcast ---- */
+/* ---- Binary loops over operands that broadcast ---- */
 
 /* The loop NAME of y = EXPRESSION in a and b, read from elements of TYPE into variables of AS; y
  * has elements of OUT. The strides of the common layouts (all contiguous; one operand repeated) are
@@ -128,18 +128,13 @@ int wg__run_slopes(wg_call *call, const wg__map *map, wg_tensor *x_or_y, wg_tens
 /* Backward of y = f(gate) value, inputs 0 and 1: both gradients in one pass. */
 int wg__run_gate_slopes(wg_call *call, int function, wg_tensor *dy, wg_tensor **gradients);
 
-/* The memory for a gradient of x, a saved tensor: the memory of x on its last use, if x is
- * contiguous and the only handle on it; else new memory. */
+/* A tensor for the gradient of x, a saved tensor: x itself on its last use, if x is contiguous and
+ * no tensor shares its memory; else a new tensor. */
 wg_tensor *wg__gradient_like(const wg_call *call, wg_tensor *x);
-
-/* ---- Rules of two operands: both have one dtype, which the result has, too ---- */
-
-int wg__infer_pair(wg_call *call);
-int wg__infer_float_pair(wg_call *call); /* a floating dtype */
 
 /* ---- Records ---- */
 
-/* An op of one operand with options; the functions are NAME_forward and so on. */
+/* A unary op with options; its functions are NAME_forward and so on. */
 #define UNARY_WITH(NAME, OPTIONS, DOC)                                                             \
     WG__OP(#NAME, 1, DOC), .differentiable = 1, .forward = NAME##_forward, .vjp = NAME##_vjp,      \
                            .options_size = sizeof(OPTIONS), .jvp = wg__jvp_diagonal,               \
@@ -148,7 +143,7 @@ int wg__infer_float_pair(wg_call *call); /* a floating dtype */
 
 /* ---- Samples ---- */
 
-/* The function NAME, a wg_op.sample of one operand, or of two that broadcast, made by samplers. */
+/* The function NAME, a wg_op.sample: unary, or binary with operands that broadcast. */
 #define UNARY_SAMPLE(NAME, MAKE)                                                                   \
     static int NAME(int index, wg_generator *generator, wg_sample *sample) {                       \
         return wg__sample_unary(index, generator, sample, MAKE);                                   \
@@ -158,8 +153,8 @@ int wg__infer_float_pair(wg_call *call); /* a floating dtype */
         return wg__sample_binary(index, generator, sample, MAKE_A, MAKE_B);                        \
     }
 
-/* NAME_sample and NAME_bench of an op of one operand with options: the bench has the first options,
- * the samples take all others in turn. */
+/* NAME_sample and NAME_bench of a unary op with options. The benchmark takes the first options, the
+ * samples take all later options in turn. */
 #define UNARY_SAMPLES_WITH(NAME, OPTIONS, MAKE, ...)                                               \
     static const OPTIONS NAME##_examples[] = {__VA_ARGS__};                                        \
     static int NAME##_sample(int index, wg_generator *generator, wg_sample *sample) {              \
@@ -172,8 +167,8 @@ int wg__infer_float_pair(wg_call *call); /* a floating dtype */
         return wg__bench_one(generator, sample);                                                   \
     }
 
-/* Away from the poles of the gamma function; on both sides of kinks at 0, 3 and -3 but not near 3
- * and -3; bools. */
+/* Values away from the poles of the gamma function; values on both sides of kinks at 0, 3 and -3,
+ * but not near 3 and -3; bools. */
 wg_tensor *wg__sample_off_poles(wg_generator *generator, int ndim, const int64_t *shape);
 wg_tensor *wg__sample_steps(wg_generator *generator, int ndim, const int64_t *shape);
 wg_tensor *wg__sample_truth(wg_generator *generator, int ndim, const int64_t *shape);

@@ -1,17 +1,16 @@
-/* Elementwise ops without options: functions.def, arithmetic, comparison and logic. A
- * function runs as a plain loop where there is one for the dtype (`loops`), else as a vector
- * kernel.
+/* Elementwise ops without options: functions.def, arithmetic, comparison and logic. A function runs
+ * as a plain loop if `loops` has a loop for the dtype, else as a vector kernel.
  *
- * wg_elementwise casts operands of different dtypes to the higher one before the op runs, so a
- * kernel sees one dtype, and gradients pass through the recorded casts. */
+ * wg_elementwise casts operands of different dtypes to the higher dtype before the op runs, so
+ * kernels see a single dtype, and gradients pass through the recorded casts. */
 #include "tensor/ops/elementwise/elementwise.h"
 #include "tensor/ops/registry.h"
 
 #include <math.h>
 #include <stdatomic.h>
 
-/* The wg_elementwise_op of a record, or of a copy that a checker or a user runs: the copy has the
- * doc of its record. WG__ELEMENTWISE_COUNT for any other record. */
+/* The wg_elementwise_op of a record. Checkers and users run copies of records; a copy is recognised
+ * by its doc. WG__ELEMENTWISE_COUNT for all other records. */
 static int function_of(const wg_op *op) {
     if (op >= wg__elementwise_ops && op < wg__elementwise_ops + WG__ELEMENTWISE_COUNT)
         return (int)(op - wg__elementwise_ops);
@@ -21,7 +20,7 @@ static int function_of(const wg_op *op) {
     return i;
 }
 
-/* Integers wrap around, and some functions leave them as they are. */
+/* Integers wrap around; some functions return integers unchanged. */
 LOOP(same_i32, int32_t, x)
 LOOP(same_i64, int64_t, x)
 LOOP(same_u8, uint8_t, x)
@@ -49,7 +48,7 @@ PAIR_WRAPPING_LOOPS(mul, a *b)
 PAIR_LOOP(mul_bool, uint8_t, uint8_t, a &b)
 PAIR_FLOAT_LOOPS(div, a / b)
 
-/* NaN is the only value that differs from itself: a NaN in a or in b is returned. */
+/* NaN is the only value that differs from itself: a NaN in a or b is returned. */
 #define EXTREMUM_LOOPS(NAME, OVER)                                                                 \
     PAIR_FLOAT_LOOPS(NAME, ((a OVER b) | (a != a)) ? a : b)                                        \
     PAIR_LOOP(NAME##_i32, int32_t, int32_t, a OVER b ? a : b)                                      \
@@ -97,7 +96,7 @@ PAIR_LOOP_TO(or_bool, uint8_t, uint8_t, uint8_t, a | b)
 PAIR_LOOP_TO(xor_bool, uint8_t, uint8_t, uint8_t, a ^ b)
 LOOP(not_bool, uint8_t, !x)
 
-/* A difference with itself is 0 for finite numbers, NaN for all others; integers never differ. */
+/* x - x is 0 for finite x, else NaN; integers are always finite. */
 #define KIND_LOOPS(NAME, EXPRESSION)                                                               \
     LOOP_TO(NAME##_f32, uint8_t, float, EXPRESSION)                                                \
     LOOP_TO(NAME##_f64, uint8_t, double, EXPRESSION)                                               \
@@ -159,21 +158,21 @@ static int forward(wg_call *call) {
     return 0;
 }
 
-/* Of numbers: the dtypes with a loop, and floats. */
-static int infer_numbers(wg_call *call) {
+/* Floats, and the dtypes with a loop. Both operands of a pair have the result's dtype. */
+static int infer_arithmetic(wg_call *call) {
     const int function = function_of(call->op);
     const wg_dtype dtype = call->input_specs[0].dtype;
+    if (!loops[function][WG_I32] && wg__infer_float(call) < 0)
+        return -1;
     if (dtype == WG_BOOL && !loops[function][dtype])
         return wg__op_fail(call, WG_ERROR_DTYPE, "%s",
                            function == WG_NEG ? "a bool has no negative; use logical_not"
                            : function == WG_SUB
                                ? "bools have no difference; cast them, or use logical_xor"
                                : "takes numbers; cast the operand");
-    return call->input_count == 2 ? wg__infer_pair(call) : wg__infer_like(call);
-}
-
-static int infer_function(wg_call *call) {
-    return loops[function_of(call->op)][WG_I32] ? infer_numbers(call) : wg__infer_float(call);
+    if (call->input_count == 1)
+        return wg__infer_like(call);
+    return wg__check_same_dtype(call, 0, 1) < 0 ? -1 : wg__infer_broadcast(call, dtype);
 }
 
 static int infer_gate(wg_call *call) {
@@ -220,9 +219,9 @@ wg_tensor *wg_elementwise(wg_elementwise_op function, wg_tensor *a, wg_tensor *b
     return takes_floats ? wg__apply_float(op, a, NULL) : wg_apply_one(op, 1, &a, NULL);
 }
 
-/* ==== Derivatives of one operand, and of gates ==== */
+/* ==== Derivatives of unary functions and gates ==== */
 
-/* 1 / sqrt((1 - x) (1 + x)), whose factors are exact near the ends. */
+/* 1 / sqrt((1 - x) (1 + x)): both factors are exact near -1 and 1. */
 static wg_tensor *slope_of_asin(wg_tensor *x) {
     return wg_rsqrt(wg_mul(wg_affine(x, -1, 1), wg_add_scalar(x, 1)));
 }
@@ -231,6 +230,8 @@ static int vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradient
     wg_tensor *g = cotangents[0], *x = call->inputs[0], *y = call->outputs[0];
     const int function = function_of(call->op);
     wg_tensor *saved = call->op->saves_outputs ? y : x;
+    if (call->input_count == 2)
+        return wg__run_gate_slopes(call, function, g, gradients);
     switch (function) {
 #define FUNCTION(ENUM, NAME, Y, SAVES, DX, ...)                                                    \
     case ENUM:                                                                                     \
@@ -248,14 +249,6 @@ static int vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradient
                           gradients);
 }
 
-static int gate_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    return wg__run_gate_slopes(call, function_of(call->op), cotangents[0], gradients);
-}
-
-static wg_tensor *limit(const wg_tensor *x, double value) {
-    return wg_scalar(wg_tensor_dtype(x), value);
-}
-
 static wg_tensor *decomposed_gelu_tanh(wg_tensor *x) {
     const double scale = M_SQRT1_2 * M_2_SQRTPI; /* sqrt(2/pi) */
     wg_tensor *cube = wg_mul(wg_mul(x, x), x);
@@ -264,13 +257,17 @@ static wg_tensor *decomposed_gelu_tanh(wg_tensor *x) {
 }
 
 static wg_tensor *decomposed_hardsigmoid(wg_tensor *x) {
-    wg_tensor *up = wg_masked_fill(wg_affine(x, 1.0 / 6, 0.5), wg_le(x, limit(x, -3)), 0);
-    return wg_masked_fill(up, wg_ge(x, limit(x, 3)), 1);
+    const wg_dtype dtype = wg_tensor_dtype(x);
+    wg_tensor *low = wg_le(x, wg_scalar(dtype, -3));
+    wg_tensor *up = wg_masked_fill(wg_affine(x, 1.0 / 6, 0.5), low, 0);
+    return wg_masked_fill(up, wg_ge(x, wg_scalar(dtype, 3)), 1);
 }
 
-/* Where another branch is taken, 0 replaces x in the curve, whose derivative could be infinite. */
+/* Outside -3 to 3, where the curve is not used, 0 replaces x in it: its derivative could be
+ * infinite there. */
 static wg_tensor *decomposed_hardswish(wg_tensor *x) {
-    wg_tensor *low = wg_le(x, limit(x, -3)), *high = wg_ge(x, limit(x, 3));
+    const wg_dtype dtype = wg_tensor_dtype(x);
+    wg_tensor *low = wg_le(x, wg_scalar(dtype, -3)), *high = wg_ge(x, wg_scalar(dtype, 3));
     wg_tensor *middle = wg_masked_fill(x, wg_logical_or(low, high), 0);
     return wg_where(high, x, wg_mul(middle, wg_affine(middle, 1.0 / 6, 0.5)));
 }
@@ -323,8 +320,8 @@ static int div_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output
     return wg__vjp_status();
 }
 
-/* g times the share of an operand in y: 1 - ((a < b) + (a <= b)) / 2 for maximum, with the operands
- * exchanged for minimum. Beside a NaN both operands get all of g, as in PyTorch. */
+/* g times the share of operand a: 1 - ((a < b) + (a <= b)) / 2 for maximum; for minimum, exchange a
+ * and b. With a NaN both operands get all of g, as in PyTorch. */
 static wg_tensor *share(wg_tensor *g, wg_tensor *larger, wg_tensor *smaller) {
     const wg_dtype dtype = wg_tensor_dtype(g);
     wg_tensor *twice =
@@ -332,17 +329,17 @@ static wg_tensor *share(wg_tensor *g, wg_tensor *larger, wg_tensor *smaller) {
     return wg_mul(g, wg_affine(twice, -0.5, 1));
 }
 
-/* `g` times the derivative by input i.
+/* g times the derivative by input i.
  *
  *     mul          b, a                         maximum, minimum   1 where chosen, 1/2 at ties
- *     pow          b a^(b-1), which is 0 at a = b = 0; y log a, which is 0 where a = 0 and b >= 0
+ *     pow          b a^(b-1), but 0 at a = b = 0; y log a, but 0 where a = 0 and b >= 0
  *     atan2        (b / r) / r, -(a / r) / r with r = hypot(a, b), so that no square overflows
  *     hypot        a / y, b / y
  *     logaddexp    sigmoid(a - b), sigmoid(b - a)
- *     xlogy        log b, which is 0 where a = 0 and b <= 0; a / b
- *     remainder, fmod   1, -q: q is (a - y) / b but for rounding
+ *     xlogy        log b, but 0 where a = 0 and b <= 0; a / b
+ *     remainder, fmod   1, -q with q = (a - y) / b, rounded to an integer
  *
- * Singular operands are replaced before a function is taken, not in its result, so that higher
+ * Singular operands are replaced before the function is applied, not in the result, so that higher
  * derivatives contain no 0 * inf either. */
 static wg_tensor *pair_partial(wg_call *call, int i, wg_tensor *g) {
     wg_tensor *a = call->inputs[0], *b = call->inputs[1], *other = call->inputs[1 - i];
@@ -387,7 +384,7 @@ static wg_tensor *pair_partial(wg_call *call, int i, wg_tensor *g) {
 
 WG__DERIVATIVES_BY_PARTIALS(pair)
 
-/* Values between the steps, which lie at integers and halves. */
+/* Values between the steps at integers and halves. */
 static wg_tensor *off_steps(wg_generator *generator, int ndim, const int64_t *shape) {
     return wg_affine(wg__sample_distinct(generator, ndim, shape), 1, 0.0625);
 }
@@ -425,7 +422,8 @@ static wg_tensor *halves(wg_generator *generator, int ndim, const int64_t *shape
     return wg_mul(x, wg_affine(sign, 1, -0.5));
 }
 
-/* Integers from -1 to 1, so that ties and zeros occur; quotients of them are of every kind. */
+/* Integers from -1 to 1, so that ties and zeros occur. Their quotients include NaN and infinities.
+ */
 static wg_tensor *coarse(wg_generator *generator, int ndim, const int64_t *shape) {
     return wg_cast(wg_randint(generator, -1, 2, ndim, shape), WG_F64);
 }
@@ -440,7 +438,7 @@ PAIR_SAMPLE(pair_nonzero, wg__sample_nonzero, wg__sample_nonzero)
 PAIR_SAMPLE(sample_quotients, wg__sample_normal, wg__sample_nonzero)
 PAIR_SAMPLE(sample_powers, wg__sample_positive, wg__sample_normal)
 PAIR_SAMPLE(sample_logarithms, wg__sample_nonzero, wg__sample_positive)
-PAIR_SAMPLE(sample_apart, wg__sample_distinct, off_steps)
+PAIR_SAMPLE(sample_unequal, wg__sample_distinct, off_steps)
 PAIR_SAMPLE(sample_divisions, eighths, halves)
 PAIR_SAMPLE(sample_comparisons, coarse, coarse)
 PAIR_SAMPLE(sample_logic, wg__sample_truth, wg__sample_truth)
@@ -477,11 +475,11 @@ static const wg_op_exceptions hard = {.kinks = kinks_at_three};
 #define DIVISION(NAME, DOC)                                                                        \
     BY_PARTIALS(NAME, DOC), .saves_outputs = 1,                                                    \
                             .exceptions = &(const wg_op_exceptions){.undefined_at = WG_AT_ZERO},   \
-                            .infer = infer_numbers, .sample = sample_divisions
+                            .infer = infer_arithmetic, .sample = sample_divisions
 #define CHOICE(NAME, ADJECTIVE)                                                                    \
     BY_PARTIALS(NAME, "y = the " ADJECTIVE " of a and b, with broadcasting; NaN if either is. "    \
                       "Kink at a = b, where each gets half of the gradient."),                     \
-        .infer = infer_numbers, .sample = sample_apart
+        .infer = infer_arithmetic, .sample = sample_unequal
 #define COMPARISON(NAME, RELATION, WITH_NAN)                                                       \
     RECORD(NAME, 2, "y = (a " RELATION " b), bool, with broadcasting; " WITH_NAN " with a NaN."),  \
         .no_gradient = "its values are bools: piecewise constant in the operands",                 \
@@ -498,7 +496,7 @@ static const wg_op_exceptions hard = {.kinks = kinks_at_three};
 #define FUNCTION(ENUM, NAME, Y, SAVES, DX, SAMPLE, DOC)                                            \
     [ENUM] = {RECORD(NAME, 1, DOC),                                                                \
               .differentiable = 1,                                                                 \
-              .infer = infer_function,                                                             \
+              .infer = infer_arithmetic,                                                           \
               SAVES,                                                                               \
               .vjp = vjp,                                                                          \
               .jvp = wg__jvp_diagonal,                                                             \
@@ -509,7 +507,7 @@ static const wg_op_exceptions hard = {.kinks = kinks_at_three};
 #define FUSED(ENUM, NAME, Y, SLOPE, DECOMPOSED, SAMPLE, DOC)                                       \
     [ENUM] = {RECORD(NAME, 1, DOC " Fused."),                                                      \
               .differentiable = 1,                                                                 \
-              .infer = infer_function,                                                             \
+              .infer = infer_arithmetic,                                                           \
               .saves_inputs = 1,                                                                   \
               .saves_rounded = 1,                                                                  \
               .exceptions = (ENUM) == WG_HARDSIGMOID || (ENUM) == WG_HARDSWISH ? &hard : NULL,     \
@@ -518,44 +516,46 @@ static const wg_op_exceptions hard = {.kinks = kinks_at_three};
               .sample = SAMPLE,                                                                    \
               .bench = wg__bench_one},
 #define GATE(ENUM, NAME, GATED, FUNCTION, DOC)                                                     \
-    [ENUM] = {WG__OP(NAME, 2, DOC),  .saves_inputs = 3,     .saves_rounded = 3,                    \
-              .differentiable = 3,   .infer = infer_gate,   .batch = wg__batch_leading,            \
-              .forward = forward,    .vjp = gate_vjp,       .decompose = decompose,                \
-              .sample = gate_sample, .bench = wg__bench_two},
+    [ENUM] = {WG__OP(NAME, 2, DOC),   .saves_inputs = 3,                                           \
+              .saves_rounded = 3,     .differentiable = 3,                                         \
+              .infer = infer_gate,    .batch = wg__batch_leading,                                  \
+              .forward = forward,     .vjp = vjp,                                                  \
+              .decompose = decompose, .sample = gate_sample,                                       \
+              .bench = wg__bench_two},
 
 const wg_op wg__elementwise_ops[WG__ELEMENTWISE_COUNT] = {
 #include "tensor/functions.def"
     [WG_ADD] = {PAIR_RECORD("add", "y = a + b with broadcasting; of bools: or."),
-                .infer = infer_numbers, .vjp = add_vjp, .jvp = wg_jvp_linear,
+                .infer = infer_arithmetic, .vjp = add_vjp, .jvp = wg_jvp_linear,
                 .sample = pair_normal},
-    [WG_SUB] = {PAIR_RECORD("sub", "y = a - b with broadcasting."), .infer = infer_numbers,
+    [WG_SUB] = {PAIR_RECORD("sub", "y = a - b with broadcasting."), .infer = infer_arithmetic,
                 .vjp = add_vjp, .jvp = wg_jvp_linear, .sample = pair_normal},
     [WG_MUL] = {BY_PARTIALS("mul",
                             "y = a b, element by element, with broadcasting; of bools: and."),
-                .infer = infer_numbers, .sample = pair_normal},
+                .infer = infer_arithmetic, .sample = pair_normal},
     [WG_DIV] = {PAIR_RECORD("div", "y = a / b with broadcasting, true division."),
-                .saves_inputs = 2, .saves_outputs = 1, .infer = wg__infer_float_pair,
-                .vjp = div_vjp, .jvp = div_jvp, .sample = sample_quotients},
+                .saves_inputs = 2, .saves_outputs = 1, .infer = infer_arithmetic, .vjp = div_vjp,
+                .jvp = div_jvp, .sample = sample_quotients},
     [WG_POW] = {BY_PARTIALS("pow", "y = a^b with broadcasting. The derivative in b is y log a, 0 "
                                    "where a = 0 and b >= 0; NaN in a where b is no integer and a "
                                    "< 0."),
-                .saves_outputs = 1, .infer = wg__infer_float_pair, .sample = sample_powers},
+                .saves_outputs = 1, .infer = infer_arithmetic, .sample = sample_powers},
     [WG_MAXIMUM] = {CHOICE("maximum", "larger")},
     [WG_MINIMUM] = {CHOICE("minimum", "smaller")},
     [WG_ATAN2] = {BY_PARTIALS("atan2", "y = the angle of the point (b, a), -pi to pi, with "
                                        "broadcasting. Jumps where a is 0 and b < 0; the derivative "
                                        "at (0, 0) is NaN."),
-                  .infer = wg__infer_float_pair, .sample = pair_nonzero},
+                  .infer = infer_arithmetic, .sample = pair_nonzero},
     [WG_HYPOT] = {BY_PARTIALS("hypot", "y = sqrt(a^2 + b^2) without overflow of the squares, with "
                                        "broadcasting. The derivative at (0, 0) is NaN."),
-                  .saves_outputs = 1, .infer = wg__infer_float_pair, .sample = pair_nonzero},
+                  .saves_outputs = 1, .infer = infer_arithmetic, .sample = pair_nonzero},
     [WG_LOGADDEXP] = {BY_PARTIALS("logaddexp",
                                   "y = ln(e^a + e^b) without overflow, with broadcasting."),
-                      .infer = wg__infer_float_pair, .sample = pair_normal},
+                      .infer = infer_arithmetic, .sample = pair_normal},
     [WG_XLOGY] = {BY_PARTIALS("xlogy", "y = a ln b with broadcasting, and 0 where a = 0 (but NaN "
                                        "where b is); the derivative in a is 0 where a = 0 and b "
                                        "<= 0."),
-                  .infer = wg__infer_float_pair, .sample = sample_logarithms},
+                  .infer = infer_arithmetic, .sample = sample_logarithms},
     [WG_REMAINDER] = {DIVISION("remainder", "y = a - b floor(a / b) with broadcasting: of the sign "
                                             "of b, as Python's %. Jumps where a / b is whole.")},
     [WG_FMOD] = {DIVISION("fmod", "y = a - b trunc(a / b) with broadcasting: of the sign of a, as "

@@ -1,5 +1,5 @@
-/* Elementwise ops of one operand and plain numbers: casts, arithmetic, functions with options, and
- * dropout; and of three operands. */
+/* Elementwise ops with options: casts, arithmetic with plain numbers, functions with parameters and
+ * dropout. Also clone, and ops of three operands. */
 #include "tensor/ops/elementwise/elementwise.h"
 #include "tensor/ops/registry.h"
 
@@ -69,7 +69,7 @@ WG__VJP(clone, g)
 UNARY_SAMPLE(clone_sample, wg__sample_normal)
 
 static const wg_op clone = {
-    WG__OP("clone", 1, "y = x, copied into contiguous memory of its own."),
+    WG__OP("clone", 1, "y = x, copied into new, contiguous memory."),
     .differentiable = 1,
     .infer = wg__infer_like,
     .batch = wg_batch_aligned,
@@ -94,8 +94,8 @@ typedef struct affine_options {
     double scale, shift;
 } affine_options;
 
-/* An integer result, truncated toward zero. Integral factors are applied in integer arithmetic,
- * which is exact (and wraps around), where doubles would lose bits above 2^53. */
+/* An integer result, truncated toward zero. Whole factors use integer arithmetic, which is exact
+ * (and wraps around): doubles would lose bits above 2^53. */
 static inline int64_t affine_integer(int64_t x, affine_options o) {
     const double limit = 9007199254740992.0; /* 2^53 */
     if (o.scale == floor(o.scale) && o.shift == floor(o.shift) && fabs(o.scale) <= limit &&
@@ -223,7 +223,7 @@ LOOP_WITH(nan_to_num_f64, double, replacement,
           : x < -DBL_MAX ? o.neginf
                          : x)
 
-/* A number outside the range of the dtype becomes its largest; an infinity stays infinite. */
+/* Clamps a finite number to the range of the dtype; an infinity stays infinite. */
 static double limited(double value, double most) {
     return isinf(value) ? value : value > most ? most : value < -most ? -most : value;
 }
@@ -257,13 +257,9 @@ wg_tensor *wg_nan_to_num(wg_tensor *x, double nan, double posinf, double neginf)
     return wg_apply_one(&nan_to_num, 1, &x, &(replacement){nan, posinf, neginf});
 }
 
-/* ==== Functions of x and plain numbers, by kernels of functions.def: the options are the kernel. A
- * fused op has a kernel each way, and a decomposition with the same derivatives at kinks and at
- * infinities. ==== */
-
-static double number_of(const wg_call *call) {
-    return ((const wg__map *)call->options)->p;
-}
+/* ==== Functions of x and plain numbers, by kernels of functions.def: the options are the kernel
+ * (wg__map). A fused op has kernels for forward and backward, and a decomposition with the same
+ * derivatives at kinks and infinities. ==== */
 
 static int map_infer(wg_call *call) {
     const wg__map *map = call->options;
@@ -299,15 +295,15 @@ static int map_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **grad
                                      .vjp = map_vjp, .decompose = NAME##_decompose,                \
                                      .sample = NAME##_sample, .bench = NAME##_bench
 
-/* A scalar that the elements of x are compared with. */
+/* A scalar to compare the elements of x with. */
 static wg_tensor *limit(const wg_call *call, double value) {
     return wg_scalar(call->input_specs[0].dtype == WG_F64 ? WG_F64 : WG_F32, value);
 }
 
-/* ---- pow_scalar: y = x^c.   dx = g c x^(c-1), which for c = 0 is 0. ---- */
+/* ---- pow_scalar: y = x^c.   dx = g c x^(c-1), and 0 for c = 0. ---- */
 
 static int pow_scalar_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    const double c = number_of(call);
+    const double c = ((const wg__map *)call->options)->p;
     if (c == 0)
         return 0;
     wg_tensor *x = call->inputs[0];
@@ -331,9 +327,9 @@ wg_tensor *wg_pow_scalar(wg_tensor *x, double c) {
 /* ---- leaky_relu: y = x above 0, slope x below.   dx = g, slope g. Kink at 0: slope. ---- */
 
 static int leaky_relu_decompose(wg_call *call) {
-    wg_tensor *x = call->inputs[0];
-    return wg__set_output(call,
-                          wg_where(wg_gt(x, limit(call, 0)), x, wg_mul_scalar(x, number_of(call))));
+    const wg__map *map = call->options;
+    wg_tensor *x = call->inputs[0], *below = wg_mul_scalar(x, map->p);
+    return wg__set_output(call, wg_where(wg_gt(x, limit(call, 0)), x, below));
 }
 
 UNARY_SAMPLES_WITH(leaky_relu, wg__map, wg__sample_nonzero, {.function = WG__LEAKY_RELU, .p = 0.01},
@@ -350,10 +346,11 @@ wg_tensor *wg_leaky_relu(wg_tensor *x, double slope) {
 /* ---- elu: y = x above 0, alpha (e^x - 1) below.
  * dx = g, g alpha e^x. Kink at 0: alpha.   (Clevert et al. 2016, eq. 15.) ---- */
 
-/* Where x is above 0, 0 replaces it in e^x, whose derivative could be infinite. */
+/* Where x is above 0, e^x is not used, and 0 replaces x in it: its derivative could be infinite. */
 static int elu_decompose(wg_call *call) {
     wg_tensor *x = call->inputs[0], *above = wg_gt(x, limit(call, 0));
-    wg_tensor *below = wg_mul_scalar(wg_expm1(wg_masked_fill(x, above, 0)), number_of(call));
+    const wg__map *map = call->options;
+    wg_tensor *below = wg_mul_scalar(wg_expm1(wg_masked_fill(x, above, 0)), map->p);
     return wg__set_output(call, wg_where(above, x, below));
 }
 
@@ -410,7 +407,7 @@ double wg__polygamma(int n, double x) {
     return y;
 }
 
-WG__VJP(polygamma, wg_mul(g, wg_polygamma((int)number_of(call) + 1, x)))
+WG__VJP(polygamma, wg_mul(g, wg_polygamma((int)((const wg__map *)call->options)->p + 1, x)))
 
 UNARY_SAMPLES_WITH(polygamma, wg__map, wg__sample_off_poles, {.function = WG__POLYGAMMA, .p = 1},
                    {.function = WG__POLYGAMMA, .p = 1}, {.function = WG__POLYGAMMA, .p = 0},
@@ -425,8 +422,8 @@ wg_tensor *wg_polygamma(int n, wg_tensor *x) {
     return wg__apply_float(&polygamma_op, x, &(wg__map){.function = WG__POLYGAMMA, .p = n});
 }
 
-/* ==== Dropout, whose mask is never stored: word i of draw `offset` under `seed` decides element i,
- * so the vjp is the same op on the cotangent. ==== */
+/* ==== Dropout. The mask is never stored: random word i of (seed, offset) decides element i, so the
+ * vjp is the same op on the cotangent. ==== */
 
 typedef struct dropout_options {
     double p;
@@ -456,7 +453,7 @@ static void drop_groups(int64_t begin, int64_t end, void *context) {
         const int64_t size = (int64_t)wg_dtype_size(job->dtype);
         const char *x = job->x + first * size;
         char *y = job->y + first * size;
-        /* The memory is read and written once the random words are computed. */
+        /* Load the memory while the random words are computed. */
         for (int64_t i = 0; i < n * size; i += CACHE_LINE) {
             __builtin_prefetch(x + i, 0, 2);
             __builtin_prefetch(y + i, 1, 2);
@@ -509,7 +506,8 @@ wg_tensor *wg_dropout_op(wg_tensor *x, double p, uint64_t seed, uint64_t offset)
     return wg__apply_wide_one(&dropout, 1, &x, false, &(dropout_options){p, seed, offset});
 }
 
-/* ==== Choosing. Elements are copied as bits, so that one loop serves all dtypes of a size. ==== */
+/* ==== Selection. Elements are copied as bits, so that one loop serves all dtypes of a size. ====
+ */
 
 static int check_bool(const wg_call *call, int i) {
     if (call->input_specs[i].dtype == WG_BOOL)
@@ -674,7 +672,7 @@ wg_tensor *wg_masked_fill(wg_tensor *x, wg_tensor *mask, double value) {
             NAME##_at(n, data, sy, sx, sa, sb, value);                                             \
     }
 
-/* ---- What the records share ---- */
+/* ---- Common parts of the records ---- */
 
 #define TERNARY(NAME, DOC)                                                                         \
     WG__OP(#NAME, 3, DOC), .differentiable = 7, .batch = wg_batch_aligned,                         \
@@ -693,7 +691,7 @@ static int infer_ternary_float(wg_call *call) {
     return wg__infer_float(call) < 0 ? -1 : infer_ternary(call);
 }
 
-/* Casts the operands to their common dtype; with `floating`, to f32 at least. */
+/* Runs an op on operands cast to their common dtype; with `floating`, integers to f32. */
 static wg_tensor *apply_three(const wg_op *op, wg_tensor *x, wg_tensor *a, wg_tensor *b,
                               const void *options, bool floating) {
     wg_tensor *inputs[] = {x, a, b}, *y = NULL;
@@ -707,7 +705,7 @@ static wg_tensor *apply_three(const wg_op *op, wg_tensor *x, wg_tensor *a, wg_te
     return wg_scope_end(&scope, y);
 }
 
-/* ---- lerp: y = x + b (a - x), which at b = 1 is a.
+/* ---- lerp: y = x + b (a - x), exactly a at b = 1.
  * dx = g (1 - b), da = g b, db = g (a - x). ---- */
 
 TERNARY_LOOP(lerp_f32, float, float, b < 0.5f ? x + b * (a - x) : a - (a - x) * (1 - b))
@@ -770,7 +768,7 @@ static wg_tensor *addcmul_partial(wg_call *call, int i, wg_tensor *direction) {
 
 WG__DERIVATIVES_BY_PARTIALS(addcmul)
 
-/* For addcdiv, too: b stays away from 0. */
+/* Samples of addcmul and addcdiv: b is not near 0. */
 WG__SHAPES(quotient, (wg__sample_normal, wg__sample_normal, wg__sample_nonzero), SHAPES)
 
 static int value_sample(int index, wg_generator *generator, wg_sample *sample) {
