@@ -1,6 +1,9 @@
-/* Discrete Fourier transforms. Complex numbers are pairs (re, im) on the last axis. The kernels are
- * ours (tensor/simd/fft.h): of the libraries in Debian, kissfft has f32 alone and one line at a
- * time, pocketfft is missing, and FFTW's licence is the GPL. */
+/* Discrete Fourier transforms, and convolution by FFT. Complex numbers are pairs (re, im) on the
+ * last axis. A plan splits a line into passes of small radices; sizes with large prime factors
+ * become a convolution (Bluestein). Long single lines become matrices (Bailey).
+ *
+ * The kernels are in tensor/simd/fft.h. No library of Debian fits: kissfft has only f32 and
+ * transforms one line at a time, pocketfft is not packaged, and FFTW is GPL. */
 #include "tensor/ops/support.h"
 #include "tensor/simd/simd.h"
 
@@ -9,12 +12,13 @@
 
 /* ---- Plans ---- */
 
+/* A plan, the plan of its convolution if it has one, and the arrays that they refer to. */
 typedef struct tables {
     wg__fft_plan plan, convolution;
     void *memory[4];
 } tables;
 
-static void put_pair(wg_dtype dtype, void *pairs, int64_t index, double re, double im) {
+static void store_pair(wg_dtype dtype, void *pairs, int64_t index, double re, double im) {
     if (dtype == WG_F32) {
         ((float *)pairs)[2 * index] = (float)re;
         ((float *)pairs)[2 * index + 1] = (float)im;
@@ -24,8 +28,8 @@ static void put_pair(wg_dtype dtype, void *pairs, int64_t index, double re, doub
     }
 }
 
-/* Powers of w = e^(-2 pi i / n), or of its inverse, as products of two of about 2 sqrt(n) numbers.
- */
+/* Powers of w = e^(-2 pi i / n), or of 1 / w. Each is a product of two tabulated powers; the table
+ * has about 2 sqrt(n). */
 typedef struct powers {
     int64_t n, low;
     double sign;
@@ -56,19 +60,19 @@ static void power(const powers *job, int64_t exponent, double *w) {
 }
 
 /* w^0 to w^n; NULL for lack of memory. */
-static void *roots_of_one(wg_dtype dtype, int64_t n) {
+static void *roots_of_unity(wg_dtype dtype, int64_t n) {
     powers of_w = {.n = n, .sign = 1};
     double *parts = parts_of(&of_w), w[2];
     void *roots = parts ? wg__alloc_array(wg__times(2, n + 1), wg_dtype_size(dtype)) : NULL;
     for (int64_t k = 0; roots && k <= n; k++) {
         power(&of_w, k, w);
-        put_pair(dtype, roots, k, w[0], w[1]);
+        store_pair(dtype, roots, k, w[0], w[1]);
     }
     wg__free(parts);
     return roots;
 }
 
-/* Divides n into radices; false if a prime factor is too large for a pass. */
+/* Factors n into radices; false if a prime factor is too large for a pass. */
 static bool factor(wg__fft_plan *plan) {
     int64_t rest = plan->n;
     plan->passes = 0;
@@ -82,7 +86,7 @@ static bool factor(wg__fft_plan *plan) {
     return rest == 1;
 }
 
-/* The smallest size from `least` on whose prime factors are 2, 3 and 5. */
+/* The smallest size from `least` on without prime factors above 5. */
 static int64_t smooth_size(int64_t least) {
     int64_t best = 1;
     while (best < least)
@@ -97,21 +101,19 @@ static int64_t smooth_size(int64_t least) {
     return best;
 }
 
-/* Bytes of the two buffers of a kernel. */
-static size_t room_size(wg_dtype dtype, int64_t elements) {
-    return (size_t)(4 * elements * wg__simd_for(dtype)->lanes) * wg_dtype_size(dtype);
-}
-
-/* The chirp and its spectrum, by a transform of one line. */
+/* Plans a transform as a convolution with a chirp (Bluestein 1970): computes the chirp, and its
+ * spectrum by a transform. */
 static int plan_convolution(wg_dtype dtype, tables *all) {
     const int64_t n = all->plan.n, m = smooth_size(2 * n - 1);
     const size_t pair = 2 * wg_dtype_size(dtype);
+    const wg__simd *simd = wg__simd_for(dtype);
     all->convolution = (wg__fft_plan){.n = m, .real = m, .step = 1};
     factor(&all->convolution);
-    char *roots = roots_of_one(dtype, 2 * n), *chirp = wg__alloc_array(n, pair);
-    void *conjugate = wg__calloc((size_t)m, pair), *room = wg__alloc(room_size(dtype, m));
+    char *roots = roots_of_unity(dtype, 2 * n), *chirp = wg__alloc_array(n, pair);
+    void *conjugate = wg__calloc((size_t)m, pair);
+    void *room = wg__alloc((size_t)(2 * m * simd->lanes) * pair); /* two buffers */
     void *spectrum = wg__alloc_array(m, pair);
-    all->memory[1] = roots_of_one(dtype, m);
+    all->memory[1] = roots_of_unity(dtype, m);
     all->memory[2] = chirp;
     all->memory[3] = spectrum;
     const bool ready = roots && chirp && conjugate && room && spectrum && all->memory[1];
@@ -120,19 +122,19 @@ static int plan_convolution(wg_dtype dtype, tables *all) {
         memcpy(chirp + (size_t)j * pair, roots + (size_t)place * pair, pair);
         const double re = wg__element(dtype, roots + (size_t)place * pair);
         const double im = wg__element(dtype, roots + (size_t)place * pair + pair / 2);
-        put_pair(dtype, conjugate, j, re, -im);
-        put_pair(dtype, conjugate, j ? m - j : 0, re, -im);
+        store_pair(dtype, conjugate, j, re, -im);
+        store_pair(dtype, conjugate, j ? m - j : 0, re, -im);
     }
     if (ready) {
         all->convolution.twiddles = all->memory[1];
-        wg__simd_for(dtype)->matrices.fft_groups(&(wg__fft){.plan = &all->convolution,
-                                                            .kind = WG__FFT_FORWARD,
-                                                            .inner = 1,
-                                                            .from = {conjugate, 0, 0, 2, 1, m},
-                                                            .to = {spectrum, 0, 0, 2, 1, m},
-                                                            .scale = 1 / (double)m,
-                                                            .room = m},
-                                                 0, 1, room);
+        simd->matrices.fft_groups(&(wg__fft){.plan = &all->convolution,
+                                             .kind = WG__FFT_FORWARD,
+                                             .inner = 1,
+                                             .from = {conjugate, 0, 0, 2, 1, m},
+                                             .to = {spectrum, 0, 0, 2, 1, m},
+                                             .scale = 1 / (double)m,
+                                             .room = m},
+                                  0, 1, room);
         all->plan.convolution = &all->convolution;
         all->plan.chirp = chirp;
         all->plan.spectrum = spectrum;
@@ -148,12 +150,12 @@ static void free_plan(tables *all) {
         wg__free(all->memory[i]);
 }
 
-/* A plan for complex lines of n elements, or (halved) for 2 n real ones. */
+/* A plan for complex lines of n elements; if `halved`, for real lines of 2 n elements. */
 static int make_plan(wg_dtype dtype, int64_t n, bool halved, tables *all) {
     *all = (tables){.plan = {.n = n, .real = halved ? 2 * n : n, .step = halved ? 2 : 1}};
     const bool by_passes = factor(&all->plan);
     if (halved || by_passes) {
-        all->memory[0] = roots_of_one(dtype, all->plan.real);
+        all->memory[0] = roots_of_unity(dtype, all->plan.real);
         if (all->memory[0] == NULL)
             return -1;
     }
@@ -167,7 +169,7 @@ static int make_plan(wg_dtype dtype, int64_t n, bool halved, tables *all) {
 
 /* ---- Lines of a tensor ---- */
 
-/* Where the lines along an axis lie in contiguous elements, pairs of reals or (real) reals. */
+/* The strides of the lines along an axis of a contiguous tensor, of pairs or of reals. */
 static wg__fft_side side_of(const wg_tensor *x, int axis, bool pairs, bool halved) {
     int64_t inner = 1;
     for (int i = axis + 1; i < x->spec.ndim - pairs; i++)
@@ -203,7 +205,8 @@ static int run_list(task_list *list, int64_t elements) {
     const int64_t lanes = wg__simd_for(list->dtype)->lanes;
     list->tasks = wg__smaller(wg_threads(), list->groups);
     list->tasks = wg__smaller(list->tasks, list->groups * lanes * elements / 4096 + 1);
-    list->size = room_size(list->dtype, list->job.room);
+    list->size =
+        (size_t)(4 * list->job.room * lanes) * wg_dtype_size(list->dtype); /* two buffers */
     list->room = wg__alloc_array(wg__times(list->tasks, list->size), 1);
     if (list->room)
         wg__parallel_for(list->tasks, 1, run_tasks, list);
@@ -213,16 +216,17 @@ static int run_list(task_list *list, int64_t elements) {
 
 /* ---- Few long lines ----
  *
- * A kernel has a line in each lane, so for one line most lanes would be empty. With n = a b, a line
- * is a matrix (a, b) of x_(i b + j):
+ * A kernel has a line in each lane, so a single line would leave most lanes empty. With n = a b, a
+ * line is a matrix (a, b) of x_(i b + j):
  *
  *     X_(k + a l) = sum_j w_b^(j l) w_n^(j k) sum_i w_a^(i k) x_(i b + j)     (Bailey's four steps)
  *
- * b transforms of columns, a product with powers of w_n, and a transforms of rows. */
+ * That is b transforms of columns, a product with powers of w_n, and a transforms of rows. */
 
 enum { LONG_LINE = 1 << 12, STEP = 16 };
 
-/* The largest divisor of n up to its square root that passes can transform, as n / it; 0: none. */
+/* The rows of the matrix: the largest divisor r of n up to sqrt(n) where passes can transform lines
+ * of r and n / r elements; 0: none. */
 static int64_t rows_of(int64_t n) {
     for (int64_t rows = (int64_t)sqrt((double)n); rows >= 2 * STEP; rows--) {
         wg__fft_plan first = {.n = rows}, second = {.n = n / rows};
@@ -253,7 +257,8 @@ typedef struct twiddle_job {
 MULTIPLY_PAIRS(f32, float)
 MULTIPLY_PAIRS(f64, double)
 
-/* Rows k of the matrix times w_n^(j k): a power for each STEP columns times those within. */
+/* Multiplies rows k of the matrix by w_n^(j k): the power of every STEP-th column times a fine
+ * power within the step. */
 static void twiddle_rows(int64_t begin, int64_t end, void *context) {
     const twiddle_job *job = context;
     for (int64_t k = begin; k < end; k++) {
@@ -272,7 +277,7 @@ static void twiddle_rows(int64_t begin, int64_t end, void *context) {
     }
 }
 
-/* One line of n = rows * columns pairs, from `x` by way of `middle` to `y`. */
+/* Transforms a line of rows * columns pairs from `x` via `middle` to `y`. */
 static int transform_long(wg_dtype dtype, wg__fft_kind kind, int64_t rows, int64_t columns, void *x,
                           void *middle, void *y, double scale) {
     const int64_t n = rows * columns, lanes = wg__simd_for(dtype)->lanes;
@@ -307,8 +312,9 @@ static int transform_long(wg_dtype dtype, wg__fft_kind kind, int64_t rows, int64
     return status;
 }
 
-/* The real transform of n = 2 h elements from the complex one of h, as split_halves of the kernels:
- * z (h) becomes x (h + 1); and the reverse, as join_halves. Range: k from 0 to h. */
+/* split: the real transform of n = 2 h elements from the complex transform z of h pairs, as
+ * split_halves of the kernels; z (h) becomes x (h + 1). join is the inverse, as join_halves. The
+ * range is k from 0 to h. */
 typedef struct halves_job {
     powers powers; /* of w_n */
     const void *from;
@@ -349,8 +355,9 @@ typedef struct halves_job {
 HALVES(f32, float)
 HALVES(f64, double)
 
-/* All lines of x along its last axis of numbers, one after the other; a line has n pairs. Of real
- * ones (`half`), y or x has n + 1 pairs and the other 2 n reals. */
+/* Transforms all lines of x along its last axis, one by one. A complex line has n pairs. A real
+ * transform reads 2 n reals and writes n + 1 pairs; a Hermitian one reads n + 1 pairs and writes 2
+ * n reals. */
 static int transform_long_lines(wg__fft_kind kind, const wg_tensor *x, int64_t n, int64_t rows,
                                 int64_t lines, double scale, const wg_tensor *y) {
     const wg_dtype dtype = x->spec.dtype;
@@ -389,7 +396,7 @@ static int transform(wg__fft_kind kind, const wg_tensor *x, int axis, int64_t n,
                      const wg_tensor *y) {
     const wg_dtype dtype = x->spec.dtype;
     const bool real_from = kind == WG__FFT_REAL, real_to = kind == WG__FFT_HERMITIAN;
-    /* A last, single real element has no partner to be half of an element. */
+    /* An odd number of reals does not divide into pairs. */
     const bool single = real_from && x->spec.shape[axis] < n && x->spec.shape[axis] % 2;
     const bool halved = (real_from || real_to) && n % 2 == 0 && !single;
     tables all;
@@ -415,7 +422,7 @@ static int transform(wg__fft_kind kind, const wg_tensor *x, int axis, int64_t n,
     int64_t outer = 1, inner = 1;
     for (int i = 0; i < y->spec.ndim - !real_to; i++)
         *(i < axis ? &outer : &inner) *= i == axis ? 1 : y->spec.shape[i];
-    if (inner == 1) { /* lines are rows, so that groups may be made of all of them */
+    if (inner == 1) { /* lines are rows, and a group may have any of them */
         inner = outer;
         outer = 1;
     }
@@ -429,22 +436,27 @@ static int transform(wg__fft_kind kind, const wg_tensor *x, int axis, int64_t n,
     return status;
 }
 
-/* ---- What the records share ---- */
+/* ---- The ops ---- */
 
 typedef struct fft_options {
     int axis;  /* counted without the axis of pairs */
     int64_t n; /* the size of the transform */
     double scale;
-    wg__fft_kind kind; /* of fft forward or inverse, of rfft real, of irfft Hermitian */
+    wg__fft_kind kind; /* fft: forward or inverse; rfft: real; irfft: Hermitian */
 } fft_options;
 
 static const wg_op fft, rfft, irfft;
 
-static const wg_op *op_of(wg__fft_kind kind) {
-    return kind == WG__FFT_REAL ? &rfft : kind == WG__FFT_HERMITIAN ? &irfft : &fft;
-}
+static const struct {
+    const wg_op *op;
+    wg__fft_kind adjoint;
+    bool is_inverse;
+} kinds[] = {[WG__FFT_FORWARD] = {&fft, WG__FFT_INVERSE, false},
+             [WG__FFT_INVERSE] = {&fft, WG__FFT_FORWARD, true},
+             [WG__FFT_REAL] = {&rfft, WG__FFT_HERMITIAN, false},
+             [WG__FFT_HERMITIAN] = {&irfft, WG__FFT_REAL, true}};
 
-/* Checks the operand, of pairs or for rfft reals, and gives output 0 its shape. */
+/* Checks the operand, pairs or, for rfft, reals, and sets the shape of output 0. */
 static int fft_infer(wg_call *call) {
     const fft_options *options = call->options;
     const bool pairs = options->kind != WG__FFT_REAL, to_pairs = options->kind != WG__FFT_HERMITIAN;
@@ -483,28 +495,17 @@ static double fft_flops(const wg_call *call) {
     return 2.5 * lines * n * log2(n + 1);
 }
 
-/* x with `size` elements along the axis: the first ones, or zeros behind all. */
-static wg_tensor *resized(wg_tensor *x, int axis, int64_t size) {
-    if (x == NULL || x->spec.shape[axis] == size)
-        return x;
-    if (x->spec.shape[axis] > size)
-        return wg_narrow(x, axis, 0, size);
-    wg_spec zeros = x->spec;
-    zeros.shape[axis] = size - x->spec.shape[axis];
-    return wg_cat(2, (wg_tensor *[]){x, wg_zeros(zeros.dtype, zeros.ndim, zeros.shape)}, axis);
-}
-
-/* x (..., n/2 + 1, ..., 2) times `others`, but for frequency 0 and, of an even n, n/2. */
-static wg_tensor *weighted(wg_tensor *x, int axis, int64_t n, double others) {
+/* Multiplies x (..., n/2 + 1, ..., 2) by `factor`, except at frequency 0 and, for even n, n/2. */
+static wg_tensor *weighted(wg_tensor *x, int axis, int64_t n, double factor) {
     if (x == NULL)
         return NULL;
-    /* A weight for each number of a pair: where the axis is the one before the pairs, a line is
-     * multiplied in one loop. */
+    /* Both numbers of a pair have a weight: if the pairs follow the axis, one loop multiplies a
+     * line. */
     int64_t shape[WG_MAX_DIMS], size = 2 * x->spec.shape[axis];
     for (int i = 0; i < x->spec.ndim; i++)
         shape[i] = i == axis ? x->spec.shape[axis] : 1;
     shape[x->spec.ndim - 1] = 2;
-    wg_tensor *weights = wg_full(WG_F64, 1, &size, others);
+    wg_tensor *weights = wg_full(WG_F64, 1, &size, factor);
     if (weights == NULL)
         return NULL;
     double *weight = wg__tensor_address(weights);
@@ -514,27 +515,33 @@ static wg_tensor *weighted(wg_tensor *x, int axis, int64_t n, double others) {
     return wg_mul(x, wg_reshape(wg_cast(weights, x->spec.dtype), x->spec.ndim, shape));
 }
 
-/* The gradient of the operand, cut or padded as the operand was:
+/* The gradient of the operand, cut or padded to the size of the operand:
  *
- *     fft      the inverse of g, of the same scale
- *     rfft     dx_j = scale Re sum_k g_k e^(2 pi i j k / n): irfft of g, halved where it counts
- *              k twice
- *     irfft    rfft of g, doubled where x counts twice */
+ *     fft      the inverse of g, with the same scale
+ *     rfft     dx_j = scale Re sum_k g_k e^(2 pi i j k / n): irfft of g, with g halved at the k
+ *              that irfft counts twice
+ *     irfft    rfft of g, doubled at the frequencies that irfft counts twice */
 static int fft_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     fft_options options = *(const fft_options *)call->options;
-    static const wg__fft_kind adjoints[] = {[WG__FFT_FORWARD] = WG__FFT_INVERSE,
-                                            [WG__FFT_INVERSE] = WG__FFT_FORWARD,
-                                            [WG__FFT_REAL] = WG__FFT_HERMITIAN,
-                                            [WG__FFT_HERMITIAN] = WG__FFT_REAL};
     const wg__fft_kind kind = options.kind;
+    const int axis = options.axis;
+    const int64_t size = call->input_specs[0].shape[axis];
     wg_tensor *g = cotangents[0];
     if (kind == WG__FFT_REAL)
-        g = weighted(g, options.axis, options.n, 0.5);
-    options.kind = adjoints[kind];
-    g = wg_apply_one(op_of(options.kind), 1, &g, &options);
+        g = weighted(g, axis, options.n, 0.5);
+    options.kind = kinds[kind].adjoint;
+    g = wg_apply_one(kinds[options.kind].op, 1, &g, &options);
     if (kind == WG__FFT_HERMITIAN)
-        g = weighted(g, options.axis, options.n, 2);
-    gradients[0] = resized(g, options.axis, call->input_specs[0].shape[options.axis]);
+        g = weighted(g, axis, options.n, 2);
+
+    if (g && g->spec.shape[axis] > size) {
+        g = wg_narrow(g, axis, 0, size);
+    } else if (g && g->spec.shape[axis] < size) {
+        wg_spec zeros = g->spec;
+        zeros.shape[axis] = size - g->spec.shape[axis];
+        g = wg_cat(2, (wg_tensor *[]){g, wg_zeros(zeros.dtype, zeros.ndim, zeros.shape)}, axis);
+    }
+    gradients[0] = g;
     return wg__vjp_status();
 }
 
@@ -573,37 +580,18 @@ static const wg_op fft =
 static const wg_op rfft =
     FFT(rfft, "y_k = scale sum_j x_j e^(-2 pi i j k / n) for k = 0 to n/2 along an axis, of n real "
               "numbers: (...) -> (..., 2), pairs on a new last axis.");
-/* The imaginary parts of x_0 and of x_(n/2) have no part in it. */
+/* irfft ignores the imaginary parts of x_0 and x_(n/2). */
 static const wg_op irfft = FFT(
     irfft, "The real numbers of which x is the first half of the spectrum: y_j = scale (x_0 + 2 "
            "sum_k Re x_k e^(2 pi i j k / n) + ...), (..., 2) -> (...).");
 
 /* ---- The functions ---- */
 
-static bool is_inverse(wg__fft_kind kind) {
-    return kind == WG__FFT_INVERSE || kind == WG__FFT_HERMITIAN;
-}
-
-/* Runs the record of a kind along one axis. n = 0 means the size of x; for irfft 2 (size - 1). */
-static wg_tensor *along_one(wg__fft_kind kind, const char *name, wg_tensor *x, int64_t n,
-                            int64_t axis, wg_fft_norm norm) {
-    const bool pairs = kind != WG__FFT_REAL, inverse = is_inverse(kind);
-    const int along = x ? wg__axis(axis, wg__larger(0, x->spec.ndim - pairs), name) : -1;
-    if (along < 0)
-        return NULL;
-    const int64_t size = x->spec.shape[along];
-    if (n == 0)
-        n = kind == WG__FFT_HERMITIAN ? 2 * (size - 1) : size;
-    const double scale = norm == WG_FFT_ORTHO                   ? 1 / sqrt((double)n)
-                         : (norm == WG_FFT_BACKWARD) == inverse ? 1 / (double)n
-                                                                : 1;
-    return wg__apply_wide_one(op_of(kind), 1, &x, true, &(fft_options){along, n, scale, kind});
-}
-
-/* One axis after the other, from the last on; of irfft, from the first on. */
-static wg_tensor *transformed(wg__fft_kind kind, const char *name, wg_tensor *x, int count,
-                              const int64_t *axes, const int64_t *sizes, wg_fft_norm norm) {
-    const wg__fft_kind others = is_inverse(kind) ? WG__FFT_INVERSE : WG__FFT_FORWARD;
+/* Transforms axis by axis, from the last axis to the first; irfft from the first to the last. Only
+ * the last axis is real. A size of 0 means the size of x; for irfft, 2 (size - 1). */
+static wg_tensor *transform_axes(wg__fft_kind kind, const char *name, wg_tensor *x, int count,
+                                 const int64_t *axes, const int64_t *sizes, wg_fft_norm norm) {
+    const bool inverse = kinds[kind].is_inverse;
     if (!x)
         return NULL;
     if (count < 1 || count > WG_MAX_DIMS) {
@@ -618,7 +606,23 @@ static wg_tensor *transformed(wg__fft_kind kind, const char *name, wg_tensor *x,
     wg_scope_begin(&scope);
     for (int k = 0; k < count && x; k++) {
         const int i = kind == WG__FFT_HERMITIAN ? k : count - 1 - k;
-        x = along_one(i == count - 1 ? kind : others, name, x, sizes ? sizes[i] : 0, axes[i], norm);
+        const wg__fft_kind of_axis = i == count - 1 ? kind
+                                     : inverse      ? WG__FFT_INVERSE
+                                                    : WG__FFT_FORWARD;
+        const bool pairs = of_axis != WG__FFT_REAL;
+        const int axis = wg__axis(axes[i], wg__larger(0, x->spec.ndim - pairs), name);
+        if (axis < 0) {
+            x = NULL;
+            break;
+        }
+        int64_t n = sizes ? sizes[i] : 0;
+        if (n == 0)
+            n = of_axis == WG__FFT_HERMITIAN ? 2 * (x->spec.shape[axis] - 1) : x->spec.shape[axis];
+        const double scale = norm == WG_FFT_ORTHO                   ? 1 / sqrt((double)n)
+                             : (norm == WG_FFT_BACKWARD) == inverse ? 1 / (double)n
+                                                                    : 1;
+        x = wg__apply_wide_one(kinds[of_axis].op, 1, &x, true,
+                               &(fft_options){axis, n, scale, of_axis});
     }
     return wg_scope_end(&scope, x);
 }
@@ -626,7 +630,7 @@ static wg_tensor *transformed(wg__fft_kind kind, const char *name, wg_tensor *x,
 #define TRANSFORM(NAME, KIND)                                                                      \
     wg_tensor *wg_##NAME(wg_tensor *x, int axis_count, const int64_t *axes, const int64_t *sizes,  \
                          wg_fft_norm norm) {                                                       \
-        return transformed(KIND, #NAME, x, axis_count, axes, sizes, norm);                         \
+        return transform_axes(KIND, #NAME, x, axis_count, axes, sizes, norm);                      \
     }
 
 TRANSFORM(fft, WG__FFT_FORWARD)
@@ -634,9 +638,9 @@ TRANSFORM(ifft, WG__FFT_INVERSE)
 TRANSFORM(rfft, WG__FFT_REAL)
 TRANSFORM(irfft, WG__FFT_HERMITIAN)
 
-/* ---- Convolution by way of transforms: Y = sum_c X_c conj(W_c) at each frequency. ---- */
+/* ---- Convolution by FFT: Y = sum_c X_c conj(W_c) at each frequency ---- */
 
-/* sum_c x_c conj(w_c) of spectra (N, C, F, 2) and (O, C, F, 2): (N, O, F, 2). */
+/* sum_c x_c conj(w_c) of spectra x (N, C, F, 2) and w (O, C, F, 2): (N, O, F, 2). */
 static wg_tensor *correlated(wg_tensor *x, wg_tensor *w) {
     static const char sum[] = "ncf,ocf->nof";
     wg_tensor *xr = wg_select(x, -1, 0), *xi = wg_select(x, -1, 1);

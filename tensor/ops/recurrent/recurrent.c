@@ -1,13 +1,14 @@
-/* Recurrent layers over whole sequences: LSTM and GRU, whose inputs were multiplied before, for all
- * places at once.
+/* Recurrent layers, LSTM and GRU, over whole sequences. T, B, H and G are the numbers of time
+ * steps, sequences, hidden units and gate values. The caller has multiplied the inputs x by their
+ * weight.
  *
  *     x (T, B, I) -- one product --> a (T, B, G)
  *                                     |
- *     h_(t-1) (B, H) -- product --> (+) --> the cell --> h_t (B, H)      place by place
+ *     h_(t-1) (B, H) -- product --> (+) --> the cell --> h_t (B, H)      step by step
  *
- * The gates of all places are kept for backward, which needs one product a place; the gradient of
- * the weight is one product over all places. Rows of a batch do not meet: threads walk some rows
- * each over all places, and wait for each other only in the end. */
+ * Forward saves the gates of all steps for backward. Backward needs one product per step; the
+ * gradient of the weight is one product over all steps. The rows of a batch are independent: each
+ * thread runs some rows through all steps, and threads wait for each other only at the end. */
 #include <string.h>
 
 #include "tensor/gemm/gemm.h"
@@ -15,10 +16,10 @@
 #include "tensor/simd/simd.h"
 
 typedef struct recurrent_options {
-    bool reverse; /* from the last place to the first */
+    bool reverse; /* from the last step to the first */
 } recurrent_options;
 
-/* The sizes of a call: T, B, H, and the numbers of a row of gates. */
+/* The sizes of a call: T, B, H and G. */
 typedef struct sizes {
     int64_t t, b, h, g;
 } sizes;
@@ -33,14 +34,10 @@ static bool is_lstm(const wg_call *call) {
     return call->op->output_count == 2;
 }
 
-/* The place that is number `step` of the walk. */
-static int64_t place_at(const wg_call *call, int64_t step) {
+/* The index t of step number `step`. */
+static int64_t time_of(const wg_call *call, int64_t step) {
     const recurrent_options *options = call->options;
     return options->reverse ? call->input_specs[0].shape[0] - 1 - step : step;
-}
-
-static bool is_shape(const wg_spec *spec, int ndim, const int64_t *shape) {
-    return spec->ndim == ndim && memcmp(spec->shape, shape, (size_t)ndim * sizeof *shape) == 0;
 }
 
 /* a (T, B, G H) x weight (G H, H) x states (B, H); for G gates. */
@@ -57,33 +54,32 @@ static int recurrent_infer(wg_call *call) {
     if (a->ndim != 3 || w->ndim != 2 || w->shape[0] != gates * w->shape[1] ||
         a->shape[2] != w->shape[0])
         return wg__op_fail(call, WG_ERROR_SHAPE, "wanted %s", letters);
-    const int64_t state[] = {a->shape[1], w->shape[1]};
-    for (int i = 2; i < 2 + states; i++)
-        if (!is_shape(&call->input_specs[i], 2, state))
+    const wg_spec state = {a->dtype, 2, {a->shape[1], w->shape[1]}};
+    const wg_spec bias = {a->dtype, 1, {w->shape[0]}};
+    for (int i = 2; i < call->input_count; i++) {
+        const wg_spec *given = &call->input_specs[i];
+        const bool is_state = i < 2 + states;
+        if ((is_state || given->ndim >= 0) && !wg__same_shape(given, is_state ? &state : &bias))
             return wg__op_fail(call, WG_ERROR_SHAPE, "wanted %s", letters);
-    const int bias = 2 + (int)states;
-    if (call->input_count > bias && call->input_specs[bias].ndim >= 0 &&
-        !is_shape(&call->input_specs[bias], 1, w->shape))
-        return wg__op_fail(call, WG_ERROR_SHAPE, "wanted %s", letters);
-    call->output_specs[0] = (wg_spec){a->dtype, 3, {a->shape[0], state[0], state[1]}};
-    call->output_specs[1] = (wg_spec){a->dtype, 2, {state[0], state[1]}};
+    }
+    call->output_specs[0] = (wg_spec){a->dtype, 3, {a->shape[0], state.shape[0], state.shape[1]}};
+    call->output_specs[1] = state;
     return 0;
 }
 
-/* ---- What forward and backward of both share ---- */
+/* ---- Common to forward and backward of LSTM and GRU ---- */
 
-/* Addresses in contiguous tensors of one dtype. */
+/* Addresses in contiguous tensors of the same dtype. */
 typedef struct job {
     const wg__simd *simd;
     wg_dtype dtype;
     sizes s;
     size_t size; /* bytes of an element */
     char *weight;
-    /* Its transpose, (H, G), which only forward needs; packed where that pays, or else as it lies.
-     */
+    /* For forward: the transposed weight (H, G), packed in panels, or, if panels is NULL, plain. */
     char *panels;
-    wg__matrix turned;
-    /* Of the place that is under way, (B, ...) each; which of them are there, the cell knows. */
+    wg__matrix transposed;
+    /* Of the current step, (B, ...) each. LSTM and GRU use different ones. */
     const char *a, *before, *cell_before, *dy;
     char *gates, *hidden, *cell, *from_hidden, *dgates, *dhidden, *dcell;
 } job;
@@ -99,24 +95,24 @@ static int begin(job *j, wg_call *call) {
     return weight ? 0 : -1;
 }
 
-/* Place number `place` of rows of `width` numbers, (T, B, width). */
-static char *at_place(const job *j, char *x, int64_t place, int64_t width) {
-    return x ? x + (size_t)(place * j->s.b * width) * j->size : NULL;
+/* Step t of x (T, B, width); NULL for NULL. */
+static char *at_time(const job *j, char *x, int64_t t, int64_t width) {
+    return x ? x + (size_t)(t * j->s.b * width) * j->size : NULL;
 }
 
 static wg__matrix matrix(const void *data, int64_t columns) {
     return (wg__matrix){(void *)data, columns, 1};
 }
 
-/* Rows from `row` on of a place, (B, width). */
+/* The rows of x (B, width) from `row` on. */
 static wg__matrix rows_from(const job *j, const char *x, int64_t row, int64_t width) {
     return matrix(x + (size_t)(row * width) * j->size, width);
 }
 
-/* Rows of c (B, G) = before W^T, plus the same rows of `plus` (B, G) or plus a bias (G). Either may
- * be NULL. */
-static void from_before(const job *j, int64_t begin, int64_t end, const char *plus,
-                        const char *bias, char *c) {
+/* Rows begin..end - 1 of c (B, G) = h_(t-1) W^T, plus the same rows of `plus` (B, G) or plus a bias
+ * (G). `plus` and `bias` may be NULL. */
+static void multiply_hidden(const job *j, int64_t begin, int64_t end, const char *plus,
+                            const char *bias, char *c) {
     const wg__matrix rows = rows_from(j, c, begin, j->s.g);
     const int64_t panel = WG__PANEL_VECTORS * j->simd->lanes;
     if (j->panels) {
@@ -147,25 +143,12 @@ static void from_before(const job *j, int64_t begin, int64_t end, const char *pl
                             .alpha = 1,
                             .beta = plus ? 1 : 0,
                             .a = rows_from(j, j->before, begin, j->s.h),
-                            .b = j->turned,
+                            .b = j->transposed,
                             .c = rows,
                             .row = bias});
 }
 
-/* Rows of dhidden (B, H) = g W + beta dhidden. */
-static void to_before(const job *j, int64_t begin, int64_t end, const char *g, double beta) {
-    wg__gemm(&(wg__product){.dtype = j->dtype,
-                            .m = end - begin,
-                            .n = j->s.h,
-                            .k = j->s.g,
-                            .alpha = 1,
-                            .beta = beta,
-                            .a = rows_from(j, g, begin, j->s.g),
-                            .b = matrix(j->weight, j->s.h),
-                            .c = rows_from(j, j->dhidden, begin, j->s.h)});
-}
-
-/* dW = sum over places of g_t^T h_before; h_before is a row of the outputs, or h0. */
+/* dW = sum over t of g_t^T h_(t-1), where h_(t-1) is a step of the outputs, or h0. */
 static wg_tensor *weight_gradient(const job *j, wg_call *call, char *g) {
     const sizes *s = &j->s;
     const bool reverse = ((const recurrent_options *)call->options)->reverse;
@@ -179,38 +162,39 @@ static wg_tensor *weight_gradient(const job *j, wg_call *call, char *g) {
                            .n = s->h,
                            .k = (s->t - 1) * s->b,
                            .alpha = 1,
-                           .a = wg__transposed(matrix(at_place(j, g, !reverse, s->g), s->g)),
-                           .b = matrix(at_place(j, wg_tensor_data(hidden), reverse, s->h), s->h),
+                           .a = wg__transposed(matrix(at_time(j, g, !reverse, s->g), s->g)),
+                           .b = matrix(at_time(j, wg_tensor_data(hidden), reverse, s->h), s->h),
                            .c = matrix(wg_tensor_data(gradient), s->h)};
     if (product.k > 0)
         wg__gemm(&product);
     product.k = s->b;
     product.beta = 1;
-    product.a = wg__transposed(matrix(at_place(j, g, place_at(call, 0), s->g), s->g));
+    product.a = wg__transposed(matrix(at_time(j, g, time_of(call, 0), s->g), s->g));
     product.b = matrix(wg_tensor_data(first), s->h);
     if (product.k > 0)
         wg__gemm(&product);
     return gradient;
 }
 
-/* A thread walks ROWS rows of the batch over all places. A weight of more than CACHED elements does
- * not stay in the cache from one place to the next; then all rows go from place to place together,
- * and the threads share out each product. */
+/* A thread runs ROWS rows of the batch through all steps. A weight of more than CACHED elements
+ * does not stay in the cache from step to step; then all rows take each step together, and the
+ * threads share each product. */
 enum { ROWS = 16, CACHED = 1 << 20 };
 
-/* A walk over all places, of some rows each time. */
+/* A run through all steps. */
 typedef struct walk {
     const wg_call *call;
     job job;
-    wg__range_body rows; /* the cell, for rows of a place */
-    char *a, *bias, *h0, *c0, *gates, *cells, *hidden, *product, *dy, *dgates; /* of all places */
+    wg__range_body rows; /* the cell: computes rows of a step */
+    char *a, *bias, *h0, *c0, *gates, *cells, *hidden, *product, *dy, *dgates; /* of all steps */
 } walk;
 
-/* Prepares the weight for forward: packs it for the kernel of panels if all vectors are whole and
- * there are products enough to share the packing. Otherwise rows of h times rows of the weight are
- * dot products, which are slow when they are short: then the weight is transposed in memory. */
-static int turn_weight(job *j, wg_tensor *weight) {
-    enum { FEWEST = 4 /* places, and rows */, SHORT = 128 };
+/* Prepares the weight for forward. Packs it for the panel kernel if all vectors are whole and
+ * enough products share the packing. Otherwise elements of the product are dot products of rows of
+ * h and rows of the weight. Short dot products are slow: then the weight is transposed in memory.
+ */
+static int prepare_weight(job *j, wg_tensor *weight) {
+    enum { FEWEST = 4 /* steps, and rows */, SHORT = 128 };
     const sizes *s = &j->s;
     if (s->t >= FEWEST && s->b >= FEWEST && s->g * s->h <= CACHED && s->g % j->simd->lanes == 0) {
         const int64_t panel = WG__PANEL_VECTORS * j->simd->lanes;
@@ -220,11 +204,13 @@ static int turn_weight(job *j, wg_tensor *weight) {
             return -1;
         j->simd->products.pack_columns(s->g, s->h, j->weight, s->h, 1, j->panels);
     }
-    const bool turns = s->h <= SHORT && !j->panels;
-    wg_tensor *turned = turns ? wg_contiguous(wg_transpose(weight, 0, 1)) : weight;
-    j->turned =
-        turns ? matrix(wg_tensor_data(turned), s->g) : wg__transposed(matrix(j->weight, s->h));
-    return turned ? 0 : -1;
+    if (s->h > SHORT || j->panels) {
+        j->transposed = wg__transposed(matrix(j->weight, s->h));
+        return 0;
+    }
+    const wg_tensor *transposed = wg_contiguous(wg_transpose(weight, 0, 1));
+    j->transposed = matrix(wg_tensor_data(transposed), s->g);
+    return transposed ? 0 : -1;
 }
 
 static void walk_rows(walk *w, wg__range_body body) {
@@ -236,7 +222,7 @@ static void walk_rows(walk *w, wg__range_body body) {
     wg__product_flops = flops + 2 * (double)s->t * (double)s->b * (double)s->g * (double)s->h;
 }
 
-/* Runs rows of a place, each alone; all of them in parallel where there is enough to do. */
+/* Runs the cell on rows of a step: in parallel if this thread has all rows and they are enough. */
 static void run_rows(job *j, int64_t begin, int64_t end, wg__range_body body) {
     if (end - begin == j->s.b)
         wg__parallel_for(j->s.b, WG__GRAIN / (j->s.g + 1) + 1, body, j);
@@ -248,7 +234,7 @@ static void squash(const job *j, wg_elementwise_op function, int64_t n, const vo
     wg__map_values(j->simd, (wg__map){.function = function}, n, x, y);
 }
 
-/* Defines NAME for both dtypes by NAME_OF(REAL, SUFFIX). */
+/* Defines functions for both dtypes by NAME_OF(REAL, SUFFIX). */
 #define FOR_BOTH(NAME_OF) NAME_OF(float, f32) NAME_OF(double, f64)
 
 /* ---- lstm: with the gates a + h_(t-1) W^T = (i, f, g, o)   (Hochreiter & Schmidhuber 1997;
@@ -301,12 +287,12 @@ static void squash(const job *j, wg_elementwise_op function, int64_t n, const vo
 
 FOR_BOTH(LSTM_ROWS)
 
-/* ---- gru: with u = h_(t-1) W^T + bias, and a and u of three parts   (Cho et al. 2014, in the
- * form that PyTorch and cuDNN have, in which r multiplies the product)
+/* ---- gru: with u = h_(t-1) W^T + bias, and a and u of three parts   (Cho et al. 2014; as in
+ * PyTorch and cuDNN, r multiplies the product)
  *
  *     r = s(a_r + u_r)    z = s(a_z + u_z)    n = tanh(a_n + r u_n)    h_t = (1 - z) n + z h_(t-1)
  *
- * Kept of each place: r, z, n and u_n. ---- */
+ * Saved for each step: r, z, n and u_n. ---- */
 
 #define GRU_ROWS(REAL, SUFFIX)                                                                     \
     static void gru_rows_##SUFFIX(int64_t begin, int64_t end, void *context) {                     \
@@ -355,7 +341,7 @@ FOR_BOTH(LSTM_ROWS)
 
 FOR_BOTH(GRU_ROWS)
 
-/* ---- The walks of both ---- */
+/* ---- Forward and backward ---- */
 
 static void walk_forward(int64_t begin, int64_t end, void *context) {
     const walk *w = context;
@@ -367,12 +353,12 @@ static void walk_forward(int64_t begin, int64_t end, void *context) {
     j.cell_before = w->c0;
     j.from_hidden = w->product;
     for (int64_t step = 0; step < s.t; step++) {
-        const int64_t t = place_at(call, step), at = call->wants ? t : 0;
-        j.a = at_place(&j, w->a, t, s.g);
-        j.gates = at_place(&j, w->gates, at, 4 * s.h);
-        j.cell = at_place(&j, w->cells, at, s.h);
-        j.hidden = at_place(&j, w->hidden, t, s.h);
-        from_before(&j, begin, end, lstm ? j.a : NULL, w->bias, lstm ? j.gates : j.from_hidden);
+        const int64_t t = time_of(call, step), at = call->wants ? t : 0;
+        j.a = at_time(&j, w->a, t, s.g);
+        j.gates = at_time(&j, w->gates, at, 4 * s.h);
+        j.cell = at_time(&j, w->cells, at, s.h);
+        j.hidden = at_time(&j, w->hidden, t, s.h);
+        multiply_hidden(&j, begin, end, lstm ? j.a : NULL, w->bias, lstm ? j.gates : j.from_hidden);
         run_rows(&j, begin, end, w->rows);
         j.before = j.hidden;
         j.cell_before = j.cell;
@@ -386,11 +372,11 @@ static int recurrent_forward(wg_call *call) {
     wg_tensor *fourth = wg__input_at(call, 3); /* c0, or the bias */
     if (fourth && !(fourth = wg_contiguous(fourth)))
         return -1;
-    if (begin(&w.job, call) < 0 || turn_weight(&w.job, call->inputs[1]) < 0 || !a || !h0)
+    if (begin(&w.job, call) < 0 || prepare_weight(&w.job, call->inputs[1]) < 0 || !a || !h0)
         return -1;
     const wg_dtype dtype = w.job.dtype;
     const sizes s = w.job.s;
-    const int64_t kept = call->wants ? s.t : 1; /* places whose gates and cells are kept */
+    const int64_t kept = call->wants ? s.t : 1; /* steps whose gates and cells are saved */
     wg_tensor *gates = wg_empty(dtype, 3, (int64_t[]){kept, s.b, 4 * s.h});
     wg_tensor *cells = lstm ? wg_empty(dtype, 3, (int64_t[]){kept, s.b, s.h}) : NULL;
     wg_tensor *product = lstm ? NULL : wg_empty(dtype, 2, (int64_t[]){s.b, s.g});
@@ -410,10 +396,10 @@ static int recurrent_forward(wg_call *call) {
     w.rows = dtype == WG_F64 ? (lstm ? lstm_rows_f64 : gru_rows_f64)
                              : (lstm ? lstm_rows_f32 : gru_rows_f32);
     walk_rows(&w, walk_forward);
-    const int64_t last = call->wants && s.t > 0 ? place_at(call, s.t - 1) : 0;
+    const int64_t last = call->wants && s.t > 0 ? time_of(call, s.t - 1) : 0;
     if (lstm && s.b * s.h > 0)
         memcpy(wg_tensor_data(call->outputs[1]),
-               s.t > 0 ? at_place(&w.job, w.cells, last, s.h) : w.c0,
+               s.t > 0 ? at_time(&w.job, w.cells, last, s.h) : w.c0,
                (size_t)(s.b * s.h) * w.job.size);
     return 0;
 }
@@ -424,20 +410,29 @@ static void walk_back(int64_t begin, int64_t end, void *context) {
     job j = w->job;
     const sizes s = j.s;
     for (int64_t step = s.t - 1; step >= 0; step--) {
-        const int64_t t = place_at(w->call, step), before = place_at(w->call, step - 1);
-        j.gates = at_place(&j, w->gates, t, 4 * s.h);
-        j.cell = at_place(&j, w->cells, t, s.h);
-        j.cell_before = step == 0 ? w->c0 : at_place(&j, w->cells, before, s.h);
-        j.before = step == 0 ? w->h0 : at_place(&j, w->hidden, before, s.h);
-        j.dy = at_place(&j, w->dy, t, s.h);
-        j.dgates = at_place(&j, w->dgates, t, s.g);
-        j.from_hidden = at_place(&j, w->product, t, s.g);
+        const int64_t t = time_of(w->call, step), before = time_of(w->call, step - 1);
+        j.gates = at_time(&j, w->gates, t, 4 * s.h);
+        j.cell = at_time(&j, w->cells, t, s.h);
+        j.cell_before = step == 0 ? w->c0 : at_time(&j, w->cells, before, s.h);
+        j.before = step == 0 ? w->h0 : at_time(&j, w->hidden, before, s.h);
+        j.dy = at_time(&j, w->dy, t, s.h);
+        j.dgates = at_time(&j, w->dgates, t, s.g);
+        j.from_hidden = at_time(&j, w->product, t, s.g);
         run_rows(&j, begin, end, w->rows);
-        to_before(&j, begin, end, lstm ? j.dgates : j.from_hidden, lstm ? 0 : 1);
+        /* dhidden = g W; a GRU adds it to the cell's dhidden */
+        wg__gemm(&(wg__product){.dtype = j.dtype,
+                                .m = end - begin,
+                                .n = s.h,
+                                .k = s.g,
+                                .alpha = 1,
+                                .beta = lstm ? 0 : 1,
+                                .a = rows_from(&j, lstm ? j.dgates : j.from_hidden, begin, s.g),
+                                .b = matrix(j.weight, s.h),
+                                .c = rows_from(&j, j.dhidden, begin, s.h)});
     }
 }
 
-/* The state that the walk begins from is c of an LSTM, whose gates keep h, and h of a GRU. */
+/* Backward reads the first c of an LSTM and the first h of a GRU. */
 static int recurrent_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     const bool lstm = is_lstm(call);
     walk w = {.call = call};
@@ -478,7 +473,7 @@ static int recurrent_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor 
     return wg__vjp_status();
 }
 
-/* Part number `part` of the gates (B, G H), (B, H). */
+/* Gate number `part`, (B, H), of the gates (B, G). */
 static wg_tensor *part_of(wg_tensor *gates, int64_t part, int64_t width) {
     return wg_slice(gates, 1, part * width, (part + 1) * width, 1);
 }
@@ -491,7 +486,7 @@ static int recurrent_decompose(wg_call *call) {
     if (!hidden)
         return -1;
     for (int64_t step = 0; step < s.t; step++) {
-        const int64_t t = place_at(call, step);
+        const int64_t t = time_of(call, step);
         wg_tensor *a = wg_select(call->inputs[0], 0, t);
         wg_tensor *u = wg_linear_op(h, call->inputs[1], bias);
         if (lstm) {
@@ -525,14 +520,14 @@ static wg_tensor *large_weight(wg_generator *generator, int ndim, const int64_t 
     return wg_mul_scalar(wg_randn(generator, WG_F32, ndim, shape), 0.06);
 }
 
-/* The members that both records share. */
+/* Members of both records. */
 #define RECURRENT(NAME)                                                                            \
     .options_size = sizeof(recurrent_options), .saves_inputs = 15, .saves_outputs = 1,             \
     .differentiable = 15, .infer = recurrent_infer, .forward = recurrent_forward,                  \
     .vjp = recurrent_vjp, .decompose = recurrent_decompose, .sample = NAME##_sample,               \
     .bench = NAME##_bench, .flops = recurrent_flops
 
-/* Three places and one, forwards and backwards. */
+/* One and three steps, in both directions. */
 WG__EXAMPLES(lstm_op, recurrent_options, (wg__sample_normal), {{false}, "3 2 8, 8 2, 2 2, 2 2"},
              {{true}, "3 1 12, 12 3, 1 3, 1 3"}, {{false}, "1 3 4, 4 1, 3 1, 3 1"})
 WG__LARGE_BY(lstm_op, recurrent_options,
