@@ -24,8 +24,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* ---- A query's row of scores: its visible keys, its dropout factors, and its log sum for
- * backward. Query i belongs to sequence b and head h. ---- */
+/* ---- A query's row of scores: its dropout factors and its visible keys. Query i belongs to
+ * sequence b and head h. ---- */
 
 void wg__attention_draw(const wg__attention *at, int64_t query, int64_t first, int64_t n,
                         char *factors) {
@@ -48,11 +48,6 @@ void wg__attention_draw(const wg__attention *at, int64_t query, int64_t first, i
         kernels->random.words(options->seed, options->offset, group, groups, words);
         kernels->random.drop_below(count, words, limit, 1 / (1 - options->dropout), row, row);
     }
-}
-
-/* The number of a query, counted over all heads. */
-static int64_t query_number(const wg__attention *at, int64_t b, int64_t h, int64_t i) {
-    return (b * at->query_heads + h) * at->queries + i;
 }
 
 /* Keys begin..end - 1. */
@@ -261,6 +256,7 @@ static tile tile_at(const job *job, int64_t b, int64_t h, int64_t index) {
  * key, are visible before the mask. */
 typedef struct score_row {
     int64_t begin, end;
+    int64_t query;     /* the number of the query, counted over all heads */
     char *bias, *keep; /* of the mask and of dropout; NULL for none */
 } score_row;
 
@@ -269,6 +265,7 @@ static score_row score_row_of(const job *job, const tile *t, int64_t i, const wo
     const wg__attention *at = job->at;
     const range seen = keys_before_mask(at, i);
     const int64_t end = wg__larger(0, wg__smaller(seen.end - t->first, t->keys));
+    const int64_t query = (t->b * at->query_heads + t->h) * at->queries + i;
     const int64_t *strides = at->mask_strides;
     if (at->mask && (i == t->begin || strides[2] != 0))
         job->kernels->rows.mask_to_bias(t->keys,
@@ -276,9 +273,10 @@ static score_row score_row_of(const job *job, const tile *t, int64_t i, const wo
                                             i * strides[2] + t->first * strides[3],
                                         strides[3], w->bias);
     if (at->options.dropout > 0)
-        wg__attention_draw(at, query_number(at, t->b, t->h, i), t->first, t->keys, w->keep);
+        wg__attention_draw(at, query, t->first, t->keys, w->keep);
     return (score_row){.begin = wg__smaller(wg__larger(0, seen.begin - t->first), end),
                        .end = end,
+                       .query = query,
                        .bias = at->mask ? w->bias : NULL,
                        .keep = at->options.dropout > 0 ? w->keep : NULL};
 }
@@ -356,16 +354,14 @@ static void weigh(const job *job, const tile *t, const workspace *w, double *inv
     const wg__attention *at = job->at;
     const int64_t row_bytes = job->key_stride * at->size;
     for (int64_t r = 0; r < t->rows; r++) {
-        const int64_t i = t->begin + r;
-        const score_row s = score_row_of(job, t, i, w);
+        const score_row s = score_row_of(job, t, t->begin + r, w);
         char *row = w->scores + r * row_bytes;
         double log_sum_exp;
         hide_head(job, row, s.begin);
         inverse_sums[r] = job->kernels->rows.attention(s.end, s.bias, s.keep, row, &log_sum_exp);
         memset(row + s.end * at->size, 0, (size_t)((t->keys - s.end) * at->size));
         if (at->log_sums)
-            wg__set_element(at->dtype, at->log_sums + query_number(at, t->b, t->h, i) * at->size,
-                            log_sum_exp);
+            wg__set_element(at->dtype, at->log_sums + s.query * at->size, log_sum_exp);
     }
 }
 
@@ -485,13 +481,12 @@ static void backward_tile(const job *job, const tile *t, const workspace *w) {
     multiply_across(job, t, at->options.scale, queries, w->keys_across + across, w->scores);
     multiply_across(job, t, 1, cotangents, w->values_across + across, w->gradient);
     for (int64_t r = 0; r < t->rows; r++) {
-        const int64_t i = t->begin + r, query = query_number(at, t->b, t->h, i);
-        const score_row s = score_row_of(job, t, i, w);
+        const score_row s = score_row_of(job, t, t->begin + r, w);
         const size_t hidden = (size_t)((t->keys - s.end) * at->size);
         char *weight = w->scores + r * row_bytes, *slope = w->gradient + r * row_bytes;
         hide_head(job, weight, s.begin);
         job->kernels->rows.attention_vjp(s.end, s.bias, s.keep,
-                                         wg__element(at->dtype, at->log_sums + query * at->size),
+                                         wg__element(at->dtype, at->log_sums + s.query * at->size),
                                          at->options.scale, weight, slope);
         memset(weight + s.end * at->size, 0, hidden);
         memset(slope + s.end * at->size, 0, hidden);

@@ -389,7 +389,7 @@ static wg_tensor *off_steps(wg_generator *generator, int ndim, const int64_t *sh
     return wg_affine(wg__sample_distinct(generator, ndim, shape), 1, 0.0625);
 }
 
-static wg_tensor *turn(wg_generator *generator, int ndim, const int64_t *shape) {
+static wg_tensor *angle(wg_generator *generator, int ndim, const int64_t *shape) {
     return wg_affine(wg_rand(generator, WG_F64, ndim, shape), 2.4, -1.2);
 }
 
@@ -405,7 +405,7 @@ UNARY_SAMPLE(sample_normal, wg__sample_normal)
 UNARY_SAMPLE(sample_positive, wg__sample_positive)
 UNARY_SAMPLE(sample_nonzero, wg__sample_nonzero)
 UNARY_SAMPLE(sample_off_steps, off_steps)
-UNARY_SAMPLE(sample_turn, turn)
+UNARY_SAMPLE(sample_turn, angle)
 UNARY_SAMPLE(sample_inside, inside)
 UNARY_SAMPLE(sample_beyond, beyond)
 UNARY_SAMPLE(sample_off_poles, wg__sample_off_poles)

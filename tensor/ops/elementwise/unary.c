@@ -288,17 +288,27 @@ static int map_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **grad
                            .batch = wg_batch_aligned, .forward = map_forward,                      \
                            .jvp = wg__jvp_diagonal, .sample = NAME##_sample, .bench = NAME##_bench
 
-#define FUSED_MAP_OP(NAME, DOC)                                                                    \
-    WG__OP(#NAME, 1, DOC " Fused."), .differentiable = 1, .saves_inputs = 1, .saves_rounded = 1,   \
-                                     .options_size = sizeof(wg__map), .infer = map_infer,          \
-                                     .batch = wg_batch_aligned, .forward = map_forward,            \
-                                     .vjp = map_vjp, .decompose = NAME##_decompose,                \
-                                     .sample = NAME##_sample, .bench = NAME##_bench
-
 /* A scalar to compare the elements of x with. */
 static wg_tensor *limit(const wg_call *call, double value) {
     return wg_scalar(call->input_specs[0].dtype == WG_F64 ? WG_F64 : WG_F32, value);
 }
+
+/* The decomposition of leaky_relu and elu: x above 0, else p times a function of x. Above 0, where
+ * e^x is not used, 0 replaces x in it: its derivative could be infinite. */
+static int rectifier_decompose(wg_call *call) {
+    const wg__map *map = call->options;
+    wg_tensor *x = call->inputs[0], *above = wg_gt(x, limit(call, 0)), *below = x;
+    if (map->function == WG__ELU)
+        below = wg_expm1(wg_masked_fill(x, above, 0));
+    return wg__set_output(call, wg_where(above, x, wg_mul_scalar(below, map->p)));
+}
+
+#define FUSED_MAP_OP(NAME, DOC)                                                                    \
+    WG__OP(#NAME, 1, DOC " Fused."), .differentiable = 1, .saves_inputs = 1, .saves_rounded = 1,   \
+                                     .options_size = sizeof(wg__map), .infer = map_infer,          \
+                                     .batch = wg_batch_aligned, .forward = map_forward,            \
+                                     .vjp = map_vjp, .decompose = rectifier_decompose,             \
+                                     .sample = NAME##_sample, .bench = NAME##_bench
 
 /* ---- pow_scalar: y = x^c.   dx = g c x^(c-1), and 0 for c = 0. ---- */
 
@@ -326,12 +336,6 @@ wg_tensor *wg_pow_scalar(wg_tensor *x, double c) {
 
 /* ---- leaky_relu: y = x above 0, slope x below.   dx = g, slope g. Kink at 0: slope. ---- */
 
-static int leaky_relu_decompose(wg_call *call) {
-    const wg__map *map = call->options;
-    wg_tensor *x = call->inputs[0], *below = wg_mul_scalar(x, map->p);
-    return wg__set_output(call, wg_where(wg_gt(x, limit(call, 0)), x, below));
-}
-
 UNARY_SAMPLES_WITH(leaky_relu, wg__map, wg__sample_nonzero, {.function = WG__LEAKY_RELU, .p = 0.01},
                    {.function = WG__LEAKY_RELU, .p = 0.01}, {.function = WG__LEAKY_RELU, .p = -0.5},
                    {.function = WG__LEAKY_RELU, .p = 0}, {.function = WG__LEAKY_RELU, .p = 1.5})
@@ -345,14 +349,6 @@ wg_tensor *wg_leaky_relu(wg_tensor *x, double slope) {
 
 /* ---- elu: y = x above 0, alpha (e^x - 1) below.
  * dx = g, g alpha e^x. Kink at 0: alpha.   (Clevert et al. 2016, eq. 15.) ---- */
-
-/* Where x is above 0, e^x is not used, and 0 replaces x in it: its derivative could be infinite. */
-static int elu_decompose(wg_call *call) {
-    wg_tensor *x = call->inputs[0], *above = wg_gt(x, limit(call, 0));
-    const wg__map *map = call->options;
-    wg_tensor *below = wg_mul_scalar(wg_expm1(wg_masked_fill(x, above, 0)), map->p);
-    return wg__set_output(call, wg_where(above, x, below));
-}
 
 UNARY_SAMPLES_WITH(elu, wg__map, wg__sample_nonzero, {.function = WG__ELU, .p = 1},
                    {.function = WG__ELU, .p = 1}, {.function = WG__ELU, .p = 0.5},

@@ -44,9 +44,9 @@ static double *parts_of(powers *job) {
     double *parts = wg__alloc_array(wg__times(2, count), sizeof *parts);
     for (int64_t i = 0; parts && i < count; i++) {
         const int64_t exponent = i < job->low ? i : (i - job->low) * job->low;
-        const double turn = -2 * M_PI * ((double)exponent / (double)job->n);
-        parts[2 * i] = cos(turn);
-        parts[2 * i + 1] = sin(turn);
+        const double angle = -2 * M_PI * ((double)exponent / (double)job->n);
+        parts[2 * i] = cos(angle);
+        parts[2 * i + 1] = sin(angle);
     }
     job->parts = parts;
     return parts;
@@ -640,18 +640,6 @@ TRANSFORM(irfft, WG__FFT_HERMITIAN)
 
 /* ---- Convolution by FFT: Y = sum_c X_c conj(W_c) at each frequency ---- */
 
-/* sum_c x_c conj(w_c) of spectra x (N, C, F, 2) and w (O, C, F, 2): (N, O, F, 2). */
-static wg_tensor *correlated(wg_tensor *x, wg_tensor *w) {
-    static const char sum[] = "ncf,ocf->nof";
-    wg_tensor *xr = wg_select(x, -1, 0), *xi = wg_select(x, -1, 1);
-    wg_tensor *wr = wg_select(w, -1, 0), *wi = wg_select(w, -1, 1);
-    wg_tensor *re = wg_add(wg_einsum(sum, 2, (wg_tensor *[]){xr, wr}),
-                           wg_einsum(sum, 2, (wg_tensor *[]){xi, wi}));
-    wg_tensor *im = wg_sub(wg_einsum(sum, 2, (wg_tensor *[]){xi, wr}),
-                           wg_einsum(sum, 2, (wg_tensor *[]){xr, wi}));
-    return wg_stack(2, (wg_tensor *[]){re, im}, -1);
-}
-
 static int check_convolution(const wg_tensor *x, const wg_tensor *weight, const wg_tensor *bias,
                              int64_t padding) {
     static const char where[] = "fft_conv1d";
@@ -674,7 +662,6 @@ static int check_convolution(const wg_tensor *x, const wg_tensor *weight, const 
 }
 
 wg_tensor *wg_fft_conv1d(wg_tensor *x, wg_tensor *weight, wg_tensor *bias, int64_t padding) {
-    wg_tensor *y = NULL;
     if (x == NULL || weight == NULL || (bias == NULL && wg_error_pending() != NULL) ||
         check_convolution(x, weight, bias, padding) < 0)
         return NULL;
@@ -685,8 +672,18 @@ wg_tensor *wg_fft_conv1d(wg_tensor *x, wg_tensor *weight, wg_tensor *bias, int64
     if (padding > 0)
         x = wg_pad(x, 1, (int64_t[]){padding, padding}, WG_PAD_CONSTANT, 0);
     const int64_t last = -1;
-    y = correlated(wg_rfft(x, 1, &last, &n, WG_FFT_BACKWARD),
-                   wg_rfft(weight, 1, &last, &n, WG_FFT_BACKWARD));
+
+    /* Spectra x (N, C, F, 2) and w (O, C, F, 2) give y (N, O, F, 2). */
+    static const char sum[] = "ncf,ocf->nof";
+    wg_tensor *w = wg_rfft(weight, 1, &last, &n, WG_FFT_BACKWARD);
+    x = wg_rfft(x, 1, &last, &n, WG_FFT_BACKWARD);
+    wg_tensor *xr = wg_select(x, -1, 0), *xi = wg_select(x, -1, 1);
+    wg_tensor *wr = wg_select(w, -1, 0), *wi = wg_select(w, -1, 1);
+    wg_tensor *re = wg_add(wg_einsum(sum, 2, (wg_tensor *[]){xr, wr}),
+                           wg_einsum(sum, 2, (wg_tensor *[]){xi, wi}));
+    wg_tensor *im = wg_sub(wg_einsum(sum, 2, (wg_tensor *[]){xi, wr}),
+                           wg_einsum(sum, 2, (wg_tensor *[]){xr, wi}));
+    wg_tensor *y = wg_stack(2, (wg_tensor *[]){re, im}, -1);
     y = wg_narrow(wg_irfft(y, 1, &last, &n, WG_FFT_BACKWARD), -1, 0, length - kernel + 1);
     if (bias != NULL)
         y = wg_add(y, wg_unsqueeze(bias, 1));
