@@ -418,16 +418,6 @@ static bool is_plain(const wg_tensor *x, wg_dtype dtype) {
     return x && x->spec.dtype == dtype && !x->node && !x->tangents;
 }
 
-/* Whether x is a table (T, P) or (B, 1, T, P), contiguous. */
-static bool is_table(const wg_tensor *x, const wg_spec *q, int64_t head_width) {
-    const wg_spec *spec = &x->spec;
-    const bool shared = spec->ndim == 2 && spec->shape[0] == q->shape[1],
-               batched = spec->ndim == 4 && spec->shape[0] == q->shape[0] && spec->shape[1] == 1 &&
-                         spec->shape[2] == q->shape[1];
-    return is_plain(x, q->dtype) && (shared || batched) &&
-           2 * spec->shape[spec->ndim - 1] <= head_width && wg_tensor_is_contiguous(x);
-}
-
 bool wg__attention_step_suits(const wg__attention_step *step, int64_t seen) {
     const wg_tensor *cos = step->cos, *sin = step->sin, *mask = step->mask;
     if (!step->q || step->q->spec.ndim != 3 ||
@@ -439,10 +429,21 @@ bool wg__attention_step_suits(const wg__attention_step *step, int64_t seen) {
     const int64_t head_width = q->shape[2] / step->heads;
     const bool pairs = step->pairing == WG_ROTARY_HALVES || step->pairing == WG_ROTARY_ADJACENT;
     wg_spec both;
-    if (cos ? !sin || !pairs || !is_table(cos, q, head_width) || !is_table(sin, q, head_width) ||
-                  !wg__same_shape(&cos->spec, &sin->spec)
-            : sin != NULL)
+
+    /* Tables are both present or both absent: contiguous (T, P) or (B, 1, T, P). */
+    if ((cos == NULL) != (sin == NULL) ||
+        (cos && (!pairs || !wg__same_shape(&cos->spec, &sin->spec))))
         return false;
+    const wg_tensor *const tables[] = {cos, sin};
+    for (int i = 0; i < 2 && cos; i++) {
+        const wg_spec *table = &tables[i]->spec;
+        const bool shared = table->ndim == 2 && table->shape[0] == q->shape[1];
+        const bool batched = table->ndim == 4 && table->shape[0] == q->shape[0] &&
+                             table->shape[1] == 1 && table->shape[2] == q->shape[1];
+        if (!is_plain(tables[i], q->dtype) || !(shared || batched) ||
+            2 * table->shape[table->ndim - 1] > head_width || !wg_tensor_is_contiguous(tables[i]))
+            return false;
+    }
     if (mask && (mask->spec.dtype != WG_BOOL || !wg__broadcast(&scores, &mask->spec, &both) ||
                  !wg__same_shape(&scores, &both)))
         return false;
