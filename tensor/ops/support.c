@@ -97,14 +97,12 @@ int wg__check_offsets(const char *where, const wg_tensor *offsets, int64_t rows)
 }
 
 bool wg__promote(wg_tensor **a, wg_tensor **b) {
-    if (*a == NULL || *b == NULL)
+    wg_tensor *both[] = {*a, *b};
+    if (!*b || !wg__promote_all(2, both))
         return false;
-    const wg_dtype dtype = wg__dtype_promote((*a)->spec.dtype, (*b)->spec.dtype);
-    if ((*a)->spec.dtype != dtype)
-        *a = wg_cast(*a, dtype);
-    if ((*b)->spec.dtype != dtype)
-        *b = wg_cast(*b, dtype);
-    return *a != NULL && *b != NULL;
+    *a = both[0];
+    *b = both[1];
+    return true;
 }
 
 wg_tensor *wg__as_float(wg_tensor *x) {
