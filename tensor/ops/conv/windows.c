@@ -38,6 +38,7 @@ typedef struct windows {
     int64_t size; /* of an element, in bytes */
     int64_t images;
     int64_t low[WG__CONV_AXES], places[WG__CONV_AXES]; /* the first place read, and their number */
+    int64_t begin[WG__CONV_AXES], end[WG__CONV_AXES];  /* the places that lie in the image */
     int64_t length[WG__CONV_AXES];                     /* of an axis in the copy: places / step */
     int64_t channel, image;                            /* strides in elements */
     int64_t outputs;                                   /* of an image */
@@ -60,6 +61,8 @@ static int lay_out(windows *w, const wg__correlation *c, int64_t images) {
         const int64_t reach = (a->taps - 1) * a->hop;
         w->low[i] = a->first + wg__smaller(reach, 0);
         w->places[i] = (a->count - 1) * a->step + wg__larger(reach, -reach) + 1;
+        w->begin[i] = wg__larger(0, -w->low[i]);
+        w->end[i] = wg__smaller(w->places[i], a->size - w->low[i]);
         w->length[i] = wg__ceil_divide(w->places[i], a->step);
         w->channel *= w->length[i] * a->step;
         w->outputs *= a->count;
@@ -98,31 +101,20 @@ static int lay_out(windows *w, const wg__correlation *c, int64_t images) {
 COPY_STEPS(copy_steps_f32, float)
 COPY_STEPS(copy_steps_f64, double)
 
-/* The places of an axis of the copy that lie in the image: begin..end - 1. */
-typedef struct stretch {
-    int64_t begin, end;
-} stretch;
-
-static stretch inside(const windows *w, int axis) {
-    return (stretch){wg__larger(0, -w->low[axis]),
-                     wg__smaller(w->places[axis], w->of->axes[axis].size - w->low[axis])};
-}
-
 /* Copies `count` elements of each row of the image, every step-th one from `from` on, to one phase
  * of the rows of the copy. */
 static void copy_phase(const windows *w, int64_t count, const char *from, char *to) {
     const wg__window_axis *axes = w->of->axes;
-    const stretch planes = inside(w, 0), rows = inside(w, 1);
     const int64_t row = axes[2].size * w->size, length = w->length[2] * w->size;
     const int64_t phase = axes[2].step * w->length[0] * w->length[1] * length; /* of rows */
-    for (int64_t i = planes.begin; i < planes.end; i++) {
+    for (int64_t i = w->begin[0]; i < w->end[0]; i++) {
         const int64_t plane = (i + w->low[0]) * axes[1].size;
-        const char *x = from + (plane + rows.begin + w->low[1]) * row;
+        const char *x = from + (plane + w->begin[1] + w->low[1]) * row;
         char *y =
             to + i % axes[0].step * axes[1].step * phase + i / axes[0].step * w->length[1] * length;
-        int64_t within = rows.begin % axes[1].step;
-        y += rows.begin / axes[1].step * length;
-        for (int64_t j = rows.begin; j < rows.end; j++, x += row) {
+        int64_t within = w->begin[1] % axes[1].step;
+        y += w->begin[1] / axes[1].step * length;
+        for (int64_t j = w->begin[1]; j < w->end[1]; j++, x += row) {
             if (axes[2].step == 1)
                 memcpy(y + within * phase, x, (size_t)(count * w->size));
             else
@@ -148,7 +140,7 @@ static void copy_channels(int64_t begin, int64_t end, void *context) {
     const int64_t sizes = c->axes[0].size * c->axes[1].size * c->axes[2].size;
     const int64_t step = c->axes[2].step;
     const int64_t phase_bytes = w->length[0] * w->length[1] * w->length[2] * w->size;
-    const stretch places = inside(w, 2);
+    const int64_t low = w->begin[2], high = w->end[2];
     for (int64_t i = begin; i < end; i++) {
         const int64_t image = job->first_image + i / c->in_channels;
         const int64_t channel =
@@ -157,9 +149,9 @@ static void copy_channels(int64_t begin, int64_t end, void *context) {
         char *to = w->data + i * w->channel * w->size;
         memset(to, 0, (size_t)(w->channel * w->size));
         for (int64_t phase = 0; phase < step; phase++) {
-            const int64_t first = places.begin + (phase - places.begin % step + step) % step;
-            if (first < places.end)
-                copy_phase(w, wg__ceil_divide(places.end - first, step),
+            const int64_t first = low + (phase - low % step + step) % step;
+            if (first < high)
+                copy_phase(w, wg__ceil_divide(high - first, step),
                            from + (w->low[2] + first) * w->size,
                            to + phase * phase_bytes + first / step * w->size);
         }

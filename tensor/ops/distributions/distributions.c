@@ -149,11 +149,6 @@ DEFINE(4, normal_kl, 15, (ANY, POSITIVE, ANY, POSITIVE),
 
 /* ---- Uniform ---- */
 
-/* x where the condition is true, `number` elsewhere. */
-static wg_tensor *where_else(wg_tensor *condition, wg_tensor *x, double number) {
-    return x == NULL ? NULL : wg_where(condition, x, wg_scalar(wg_tensor_dtype(x), number));
-}
-
 static wg_tensor *uniform_entropy(wg_tensor *low, wg_tensor *high) {
     return wg_log(wg_sub(high, low));
 }
@@ -163,7 +158,8 @@ DEFINE(2, uniform_entropy, 3, (SHARE, BEYOND), "log(high - low).")
 static wg_tensor *uniform_log_prob(wg_tensor *value, wg_tensor *low, wg_tensor *high) {
     wg_tensor *inside = wg_logical_and(wg_le(low, value), wg_lt(value, high));
     wg_tensor *size = uniform_entropy(low, high);
-    return wg_sub(where_else(inside, wg_zeros_like(size), -INFINITY), size);
+    wg_tensor *outside = wg_scalar(wg_tensor_dtype(size), -INFINITY);
+    return wg_sub(wg_where(inside, wg_zeros_like(size), outside), size);
 }
 
 DEFINE(3, uniform_log_prob, 7, (BETWEEN, SHARE, BEYOND),
@@ -172,8 +168,8 @@ DEFINE(3, uniform_log_prob, 7, (BETWEEN, SHARE, BEYOND),
 static wg_tensor *uniform_kl(wg_tensor *p_low, wg_tensor *p_high, wg_tensor *q_low,
                              wg_tensor *q_high) {
     wg_tensor *covered = wg_logical_and(wg_le(q_low, p_low), wg_ge(q_high, p_high));
-    return where_else(
-        covered, wg_sub(uniform_entropy(q_low, q_high), uniform_entropy(p_low, p_high)), INFINITY);
+    wg_tensor *sizes = wg_sub(uniform_entropy(q_low, q_high), uniform_entropy(p_low, p_high));
+    return wg_where(covered, sizes, wg_scalar(wg_tensor_dtype(sizes), INFINITY));
 }
 
 DEFINE(4, uniform_kl, 15, (SHARE, BETWEEN, BEFORE, BEYOND),
