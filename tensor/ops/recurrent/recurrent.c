@@ -182,12 +182,12 @@ static wg_tensor *weight_gradient(const job *j, wg_call *call, char *g) {
 enum { ROWS = 16, CACHED = 1 << 20 };
 
 /* A run through all steps. */
-typedef struct walk {
+typedef struct sequence {
     const wg_call *call;
     job job;
     wg__range_body rows; /* the cell: computes rows of a step */
     char *a, *bias, *h0, *c0, *gates, *cells, *hidden, *product, *dy, *dgates; /* of all steps */
-} walk;
+} sequence;
 
 /* Prepares the weight for forward. Packs it for the panel kernel if all vectors are whole and
  * enough products share the packing. Otherwise elements of the product are dot products of rows of
@@ -213,7 +213,7 @@ static int prepare_weight(job *j, wg_tensor *weight) {
     return transposed ? 0 : -1;
 }
 
-static void walk_rows(walk *w, wg__range_body body) {
+static void run_sequence(sequence *w, wg__range_body body) {
     const sizes *s = &w->job.s;
     const double flops = wg__product_flops;
     if (s->b * s->h == 0)
@@ -343,8 +343,8 @@ FOR_BOTH(GRU_ROWS)
 
 /* ---- Forward and backward ---- */
 
-static void walk_forward(int64_t begin, int64_t end, void *context) {
-    const walk *w = context;
+static void forward_steps(int64_t begin, int64_t end, void *context) {
+    const sequence *w = context;
     const wg_call *call = w->call;
     const bool lstm = is_lstm(call);
     job j = w->job;
@@ -367,7 +367,7 @@ static void walk_forward(int64_t begin, int64_t end, void *context) {
 
 static int recurrent_forward(wg_call *call) {
     const bool lstm = is_lstm(call);
-    walk w = {.call = call};
+    sequence w = {.call = call};
     const wg_tensor *a = wg_contiguous(call->inputs[0]), *h0 = wg_contiguous(call->inputs[2]);
     wg_tensor *fourth = wg__input_at(call, 3); /* c0, or the bias */
     if (fourth && !(fourth = wg_contiguous(fourth)))
@@ -395,7 +395,7 @@ static int recurrent_forward(wg_call *call) {
     w.hidden = wg_tensor_data(call->outputs[0]);
     w.rows = dtype == WG_F64 ? (lstm ? lstm_rows_f64 : gru_rows_f64)
                              : (lstm ? lstm_rows_f32 : gru_rows_f32);
-    walk_rows(&w, walk_forward);
+    run_sequence(&w, forward_steps);
     const int64_t last = call->wants && s.t > 0 ? time_of(call, s.t - 1) : 0;
     if (lstm && s.b * s.h > 0)
         memcpy(wg_tensor_data(call->outputs[1]),
@@ -404,8 +404,8 @@ static int recurrent_forward(wg_call *call) {
     return 0;
 }
 
-static void walk_back(int64_t begin, int64_t end, void *context) {
-    const walk *w = context;
+static void backward_steps(int64_t begin, int64_t end, void *context) {
+    const sequence *w = context;
     const bool lstm = is_lstm(w->call);
     job j = w->job;
     const sizes s = j.s;
@@ -435,7 +435,7 @@ static void walk_back(int64_t begin, int64_t end, void *context) {
 /* Backward reads the first c of an LSTM and the first h of a GRU. */
 static int recurrent_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     const bool lstm = is_lstm(call);
-    walk w = {.call = call};
+    sequence w = {.call = call};
     job *j = &w.job;
     const wg_tensor *first = wg_contiguous(call->inputs[lstm ? 3 : 2]);
     const wg_tensor *hidden = lstm ? NULL : wg_contiguous(call->outputs[0]);
@@ -461,7 +461,7 @@ static int recurrent_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor 
     w.product = lstm ? NULL : wg_tensor_data(du);
     w.rows = j->dtype == WG_F64 ? (lstm ? lstm_vjp_rows_f64 : gru_vjp_rows_f64)
                                 : (lstm ? lstm_vjp_rows_f32 : gru_vjp_rows_f32);
-    walk_rows(&w, walk_back);
+    run_sequence(&w, backward_steps);
     wg_tensor *of_inputs[] = {da, NULL, dh, dc};
     if (wg__wants(call, 1))
         of_inputs[1] = weight_gradient(j, call, wg_tensor_data(du));
