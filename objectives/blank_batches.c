@@ -16,7 +16,7 @@
  *
  *     It was [MASK] . The end [gMASK]         pieces: "It was ", mask, " . The end ", mask, "" */
 
-/* A stretch of text, and the mask behind it; the last has none. */
+/* A stretch of text, and the mask behind it; the last stretch has no mask. */
 typedef struct piece {
     int64_t length;
     int mask;         /* -1: none */
@@ -26,7 +26,7 @@ typedef struct piece {
 static const char *const masks[] = {"[MASK]", "[sMASK]", "[gMASK]"};
 enum { MASK, SENTENCE_MASK, DOCUMENT_MASK, MASKS };
 
-/* The stretch with which a text begins. */
+/* The first stretch of a text. */
 static piece next_piece(const char *text) {
     for (const char *c = strchr(text, '['); c; c = strchr(c + 1, '['))
         for (int i = 0; i < MASKS; i++)
@@ -85,7 +85,7 @@ char *wg__blank_filled_text(const wg_tokenizer *tokenizer, const char *text,
         text = p.next;
         if (result < 0 || !text)
             break;
-        /* The words of the blank, without the space that the text before it has already. */
+        /* The words of the blank, without their space if the text before them ends with one. */
         char *words = wg_tokenizer_decode(tokenizer, blanks->ids, blanks->count, &options);
         const bool spaced = out.length == 0 || strchr(" \t\n\r", out.bytes[out.length - 1]);
         const char *first = words && spaced && words[0] == ' ' ? words + 1 : words;
@@ -99,35 +99,21 @@ char *wg__blank_filled_text(const wg_tokenizer *tokenizer, const char *text,
     return NULL;
 }
 
-static bool ends_untold(const wg__blanked_text *b, const wg__blank_span *span) {
-    return b->goes_on && span->end == b->count;
-}
-
-static void put(wg__blank_row *row, int64_t id, int64_t position, int64_t block) {
+void wg__blank_row_append(wg__blank_row *row, int64_t id, int64_t position, int64_t block) {
     row->ids[row->length] = id;
     row->positions[row->length] = position;
     row->blocks[row->length++] = block;
 }
 
-/* What the token that was put last has to predict. */
-static void put_label(wg__blank_row *row, int64_t label) {
-    *row->target_positions++ = row->offset + row->length - 1;
-    *row->labels++ = label;
-}
-
-void wg__blank_row_put(wg__blank_row *row, int64_t id) {
-    put(row, id, row->length, 0);
-}
-
-void wg__blank_row_put_span(wg__blank_row *row, const wg_blank_tokens *tokens, int64_t place,
-                            const int32_t *ids, int64_t count, bool ends) {
-    put(row, tokens->start, place, 1);
-    for (int64_t i = 0; i < count; i++) {
-        put_label(row, ids[i]);
-        put(row, ids[i], place, i + 2);
+void wg__blank_row_append_span(wg__blank_row *row, const wg_blank_tokens *tokens, int64_t place,
+                               const int32_t *ids, int64_t count, bool ends) {
+    for (int64_t i = 0; i <= count; i++) {
+        wg__blank_row_append(row, i == 0 ? tokens->start : ids[i - 1], place, i + 1);
+        if (i == count && !ends)
+            break;
+        *row->target_positions++ = row->offset + row->length - 1;
+        *row->labels++ = i < count ? ids[i] : tokens->end;
     }
-    if (ends)
-        put_label(row, tokens->end);
 }
 
 /* ---- A batch ---- */
@@ -172,8 +158,10 @@ int wg__blanked_batch(const wg_blank_tokens *tokens, int64_t rows, const wg__bla
     for (int64_t i = 0; i < rows; i++) {
         const wg__blanked_text *b = &blanks[i];
         longest = wg__larger(longest, 1 + b->count + 2 * b->span_count);
-        for (int64_t s = 0; s < b->span_count; s++)
-            targets += b->spans[s].end - b->spans[s].first + !ends_untold(b, &b->spans[s]);
+        for (int64_t s = 0; s < b->span_count; s++) {
+            const bool ends = !b->goes_on || b->spans[s].end < b->count;
+            targets += b->spans[s].end - b->spans[s].first + ends;
+        }
     }
     longest = (longest + multiple - 1) / multiple * multiple;
     if (wg__blank_batch_allocate(tokens, rows, longest, targets, batch) < 0)
@@ -181,12 +169,12 @@ int wg__blanked_batch(const wg_blank_tokens *tokens, int64_t rows, const wg__bla
     wg__blank_row row = wg__blank_row_first(batch);
     for (int64_t i = 0; i < rows; i++, wg__blank_row_next(&row, batch)) {
         const wg__blanked_text *b = &blanks[i];
-        wg__blank_row_put(&row, tokens->beginning);
+        wg__blank_row_append(&row, tokens->beginning, 0, 0);
         for (int64_t t = 0; t < b->count;) {
             const wg__blank_span *span = NULL; /* the span that begins here; spans are few */
             for (int64_t s = 0; s < b->span_count && !span; s++)
                 span = b->spans[s].first == t ? &b->spans[s] : NULL;
-            wg__blank_row_put(&row, span ? b->mask : b->text[t]);
+            wg__blank_row_append(&row, span ? b->mask : b->text[t], row.length, 0);
             t = span ? span->end : t + 1;
         }
         ((int64_t *)wg_tensor_data(batch->part_a))[i] = row.length;
@@ -196,8 +184,8 @@ int wg__blanked_batch(const wg_blank_tokens *tokens, int64_t rows, const wg__bla
             for (int64_t k = 0; k < b->span_count; k++)
                 if (b->spans[k].first < span->first)
                     place -= b->spans[k].end - b->spans[k].first - 1;
-            wg__blank_row_put_span(&row, tokens, place, b->text + span->first,
-                                   span->end - span->first, !ends_untold(b, span));
+            wg__blank_row_append_span(&row, tokens, place, b->text + span->first,
+                                      span->end - span->first, !b->goes_on || span->end < b->count);
         }
         batch->tokens += row.length;
     }
@@ -247,27 +235,40 @@ typedef struct blanking {
     /* One batch in the making. */
     wg__blanked_text *blanks; /* B */
     int32_t *ids;             /* B rows of a text each */
-    wg__blank_span *spans;    /* B rows of as many spans as a text can hold */
-    int64_t *lengths;         /* the same for one */
+    wg__blank_span *spans;    /* B rows of `sequence` spans */
+    int64_t *lengths;         /* (sequence) of the spans of one text */
 } blanking;
 
-static int64_t sentence_start(const blanking *batches, int64_t sentence) {
-    return wg__dataset_sentence_start(batches->corpus, sentence);
-}
-
-/* The next text of a document from token `at` on: as many whole sentences as there is room for, or
- * a part of a sentence that is too long. `sentence` is the first sentence from there on. */
-static text next_text(const blanking *batches, int64_t at, int64_t sentence, int64_t document_end) {
+/* Cuts each document into texts of whole sentences, as long as there is room; a sentence that is
+ * longer than a text is cut. */
+static int cut_texts(blanking *batches) {
+    const wg_dataset *corpus = batches->corpus;
     const int64_t room = batches->options.sequence - 1;
-    int64_t end = at, next = sentence;
-    if (sentence_start(batches, next) == at)
-        next++;
-    while (end < document_end && sentence_start(batches, next) - at <= room)
-        end = sentence_start(batches, next++);
-    if (end == at)
-        end = at + room;
-    return (text){
-        .first = at, .count = end - at, .sentence = sentence, .goes_on = end < document_end};
+    for (int64_t d = 0, sentence = 0, source = 0; d < wg__dataset_documents(corpus); d++) {
+        const int64_t document_end =
+            wg__dataset_sentence_start(corpus, wg__dataset_document_start(corpus, d + 1));
+        for (int64_t at = wg__dataset_sentence_start(corpus, sentence); at < document_end;) {
+            int64_t end = at, next = sentence; /* `sentence` is the first from `at` on */
+            if (wg__dataset_sentence_start(corpus, next) == at)
+                next++;
+            while (end < document_end && wg__dataset_sentence_start(corpus, next) - at <= room)
+                end = wg__dataset_sentence_start(corpus, next++);
+            if (end == at)
+                end = at + room;
+            const text t = {.first = at,
+                            .count = end - at,
+                            .sentence = sentence,
+                            .goes_on = end < document_end};
+            if (wg__append(&batches->texts, &batches->count, &batches->capacity, &t, sizeof t) < 0)
+                return -1;
+            at = end;
+            while (sentence < wg__dataset_sentences(corpus) &&
+                   wg__dataset_sentence_start(corpus, sentence) < at)
+                sentence++;
+        }
+        wg__note_source_ends(corpus, d + 1, batches->count, &source, batches->source_ends);
+    }
+    return 0;
 }
 
 /* ---- Spans ---- */
@@ -300,13 +301,13 @@ static int64_t draw_lengths(const blanking *batches, int64_t count, wg_generator
     return spans;
 }
 
-/* Whole sentences until enough is masked; 0 if the text is one sentence, or a part of one. */
+/* Whole sentences until enough is masked; 0 if the text has one sentence or less. */
 static int64_t choose_sentences(const blanking *batches, const text *t, wg_generator *g,
                                 wg__blank_span *spans) {
     int64_t count = 0;
     for (int64_t s = t->sentence; s < wg__dataset_sentences(batches->corpus); s++) {
-        const int64_t first = sentence_start(batches, s) - t->first;
-        const int64_t end = sentence_start(batches, s + 1) - t->first;
+        const int64_t first = wg__dataset_sentence_start(batches->corpus, s) - t->first;
+        const int64_t end = wg__dataset_sentence_start(batches->corpus, s + 1) - t->first;
         if (end > t->count)
             break;
         spans[count++] = (wg__blank_span){first, end};
@@ -347,12 +348,12 @@ static void choose_blanks(const blanking *batches, int64_t row, const wg_example
         blanks->mask = batches->tokens.mask;
         int64_t masked, *lengths = batches->lengths;
         const int64_t count = draw_lengths(batches, t->count, &g, &masked);
-        /* The last one drawn tends to be long, as it is what reached the share. */
+        /* The last length drawn reached the share, so it tends to be long: move it anywhere. */
         const int64_t swapped = lengths[count - 1], other = wg__random_between(&g, 0, count - 1);
         lengths[count - 1] = lengths[other];
         lengths[other] = swapped;
-        /* Spans of these lengths at places of chance, in the order of the text: each is where a
-         * draw of the tokens that stay, less one between two spans, has it. */
+        /* Places the spans at random, in the order of the text: sorted draws over the unmasked
+         * tokens, without one token between two spans. */
         const int64_t free = t->count - masked - (count - 1);
         for (int64_t i = 0; i < count; i++) { /* insertion sort: they are few */
             const int64_t place = wg__random_between(&g, 0, free);
@@ -379,15 +380,6 @@ static int build(void *context, int64_t rows, const wg_example *examples, void *
 }
 
 /* ---- Making them ---- */
-
-static int allocate(blanking *batches) {
-    const size_t rows = (size_t)batches->options.batch, room = (size_t)batches->options.sequence;
-    batches->blanks = wg__alloc_array(rows, sizeof *batches->blanks);
-    batches->ids = wg__alloc_array(wg__times(rows, room), sizeof *batches->ids);
-    batches->spans = wg__alloc_array(wg__times(rows, room), sizeof *batches->spans);
-    batches->lengths = wg__alloc_array(room, sizeof *batches->lengths);
-    return batches->blanks && batches->ids && batches->spans && batches->lengths ? 0 : -1;
-}
 
 static int prepare(blanking *batches, const wg_tokenizer *tokenizer,
                    const wg__blank_batch_options *options, wg_batches_options *batching) {
@@ -421,23 +413,16 @@ static int prepare(blanking *batches, const wg_tokenizer *tokenizer,
         !(batches->source_ends = wg__calloc((size_t)batching->sources, sizeof(int64_t))))
         return -1;
     batching->source_ends = batches->source_ends;
-    const wg_dataset *corpus = batches->corpus;
-    for (int64_t d = 0, sentence = 0, source = 0; d < wg__dataset_documents(corpus); d++) {
-        const int64_t end = sentence_start(batches, wg__dataset_document_start(corpus, d + 1));
-        for (int64_t at = sentence_start(batches, sentence); at < end;) {
-            const text t = next_text(batches, at, sentence, end);
-            if (wg__append(&batches->texts, &batches->count, &batches->capacity, &t, sizeof t) < 0)
-                return -1;
-            at += t.count;
-            while (sentence < wg__dataset_sentences(corpus) &&
-                   sentence_start(batches, sentence) < at)
-                sentence++;
-        }
-        wg__note_source_ends(corpus, d + 1, batches->count, &source, batches->source_ends);
-    }
-    if (allocate(batches) < 0)
+    if (cut_texts(batches) < 0)
         return -1;
     batching->examples = batches->count;
+    const size_t rows = (size_t)o->batch, room = (size_t)o->sequence;
+    batches->blanks = wg__alloc_array(rows, sizeof *batches->blanks);
+    batches->ids = wg__alloc_array(wg__times(rows, room), sizeof *batches->ids);
+    batches->spans = wg__alloc_array(wg__times(rows, room), sizeof *batches->spans);
+    batches->lengths = wg__alloc_array(room, sizeof *batches->lengths);
+    if (!batches->blanks || !batches->ids || !batches->spans || !batches->lengths)
+        return -1;
     /* The Poisson distribution without its 0, summed up: p(k) = m^k / k! / (e^m - 1). */
     const double mean = batches->options.span_mean;
     double chance = 1 / expm1(mean);
@@ -502,7 +487,7 @@ static const char *token_text(const table *t, int64_t id) {
     return "?";
 }
 
-/* Appends a token, so that a line of the table stays one; returns how many characters. */
+/* Appends a token with its control characters escaped; returns the number of characters. */
 static int append_token(wg__text *text, const char *token) {
     int characters = 0;
     for (const unsigned char *c = (const unsigned char *)token; *c; c++) {
@@ -523,7 +508,7 @@ static void append_column(wg__text *text, const char *token, int width) {
         append(text, " ");
 }
 
-/* What the token at a place has to predict, or "". */
+/* The label of the token at a place, or "". */
 static const char *label_text(const table *t, int64_t place) {
     for (int64_t i = 0; i < t->targets; i++)
         if (t->target_positions[i] == t->offset + place)
@@ -550,7 +535,7 @@ char *wg__blank_batch_show(const wg__blank_batch *batch, int64_t row,
     while (length < longest && blocks[length] > 0)
         length++;
     wg__blank_tokens_of(tokenizer, &t.tokens);
-    /* As wide as the longest token; measured in a text that is thrown away. */
+    /* Columns are as wide as the longest token; it is measured in a text that is discarded. */
     int width = (int)strlen("predicts");
     for (int64_t i = 0; i < length; i++) {
         const int token = append_token(&t.text, token_text(&t, ids[i]));

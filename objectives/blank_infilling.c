@@ -29,7 +29,7 @@ static const wg_setting setting_rows[] = {
     {"document-share", WG_SETTING_NUMBER, AT(document_share), .high = 1, .fixed = true,
      .standard = "0.25", .argument = "X",
      .help = "blank-infilling: the share of texts whose end is one blank, [gMASK], from which the "
-             "model learns to continue; the rest has spans, [MASK]"},
+             "model learns to continue; the remaining texts have blank spans, [MASK]"},
 };
 
 /* ---- Training ---- */
@@ -39,7 +39,7 @@ int wg__blank_check_model(const char *where, const wg_model *model, const wg_bla
                                 wg_model_sizes_of(model).vocabulary);
 }
 
-/* Evaluations fill spans alone, whatever the mixture that is trained on. */
+/* Evaluations fill spans only, whatever mixture the training has. */
 static wg_batches *make_batches(const wg_training_setup *setup, const wg_dataset *text,
                                 bool measured) {
     wg__blank_batch_options o = {
@@ -164,7 +164,7 @@ typedef struct filling {
     const wg_blank_tokens *tokens;
     wg__blank_fill_options options;
     wg_kv_cache *caches; /* one a layer */
-    wg_token_list text;  /* Part A and what was written: what the repetition penalty looks at */
+    wg_token_list text;  /* Part A and the generated tokens, for the repetition penalty */
     int64_t part_a;      /* tokens */
     int64_t most;        /* tokens of a blank */
     float *logits;       /* (V), where there is no search */
@@ -182,8 +182,8 @@ int64_t wg__blank_count(const wg_blank_tokens *tokens, const wg_token_list *part
 
 /* ---- Steps of the model ---- */
 
-/* Lets the model see ids (R, T) with these positions, behind what it has seen; gives the hidden
- * state of the last, (R, C). */
+/* Runs the model on ids (R, T) at these positions, after the tokens in its caches; gives the hidden
+ * state of the last token, (R, C). */
 static wg_tensor *see(filling *f, wg_tensor *ids, wg_tensor *positions, wg_tensor *blocks) {
     if (!ids)
         return NULL;
@@ -197,8 +197,8 @@ static wg_tensor *see(filling *f, wg_tensor *ids, wg_tensor *positions, wg_tenso
     return hidden ? wg_select(hidden, 1, wg_tensor_size(ids, 1) - 1) : NULL;
 }
 
-/* The next tokens of the blank, (R, T) of them. `logits` (R, V) of what may follow are filled in
- * unless it is NULL. */
+/* Runs the model on the next tokens (R, T) of the blank. Unless NULL, `logits` (R, V) gets the
+ * logits of the token that follows. */
 static int see_part_b(filling *f, int64_t rows, int64_t count, const int32_t *tokens,
                       float *logits) {
     wg_scope scope;
@@ -216,7 +216,7 @@ static int see_part_b(filling *f, int64_t rows, int64_t count, const int32_t *to
     return result;
 }
 
-/* Takes from the logits of a row what is no text, and the end of a blank without any. */
+/* Forbids tokens that are not text, and the end of an empty blank: their logits become -inf. */
 static void forbid(const filling *f, float *logits) {
     const wg_blank_tokens *t = f->tokens;
     const float end = logits[t->end];
@@ -230,7 +230,7 @@ static void forbid(const filling *f, float *logits) {
         logits[t->end] = end;
 }
 
-/* Draws one token after the other, until the end token. */
+/* Draws tokens until the end token. */
 static int draw(filling *f, int64_t number, wg__blank *blank) {
     const int64_t vocabulary = f->sizes.vocabulary;
     int32_t id = f->tokens->start;
@@ -251,9 +251,9 @@ static int draw(filling *f, int64_t number, wg__blank *blank) {
             return id < 0 ? -1 : 0;
         if (wg_token_list_append(&blank->tokens, id) < 0 || wg_token_list_append(&f->text, id) < 0)
             return -1;
-        const wg_generated_token heard = {.text = number, .id = id, .logits = f->logits};
+        const wg_generated_token drawn = {.text = number, .id = id, .logits = f->logits};
         if (f->options.listener)
-            f->options.listener(&heard, f->options.listener_context);
+            f->options.listener(&drawn, f->options.listener_context);
     }
 }
 
@@ -446,7 +446,7 @@ static int fill_text(const wg_model *model, const wg_tokenizer *tokenizer,
     return status;
 }
 
-/* The continuation has positions of its own, of which the start token takes one. */
+/* The continuation has its own positions, and the start token takes one. */
 static int read_prompt(const wg_model *model, const wg_tokenizer *tokenizer, const char *prompt,
                        wg_generation *text, wg_prompt_room *room) {
     const int64_t positions = wg_model_sizes_of(model).positions;
@@ -480,10 +480,10 @@ static int generate(const wg_model *model, const wg_tokenizer *tokenizer,
 
 /* ---- Scoring texts ----
  *
- * Each word in turn is a blank, and its tokens and its end are predicted given the rest of the
- * text: sum over words w of log p(w_1 ... w_k [E] | the text with [MASK] in place of w). A row of a
- * forward is a text with one word blank. Part A and Part B together have n + 3 tokens whichever
- * word it is:
+ * Each word in turn is a blank; its tokens and its end are predicted from the text around it:
+ * sum over words w of log p(w_1 ... w_k [E] | the text with [MASK] in place of w). A row of a
+ * forward is a text with one word blank. Part A and Part B together have n + 3 tokens for every
+ * word:
  *
  *     [CLS] [MASK] on   [S] sing ##ing          [CLS] sing ##ing [MASK]   [S] on
  *     predicts          sing ##ing [E]          predicts                  on  [E]             */

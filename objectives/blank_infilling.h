@@ -12,8 +12,8 @@
  * Part A is the text with one mask in place of each span; Part B has the spans in random order,
  * each after a start token and followed by an end token to predict. A token of Part B has the
  * position of its mask, and its place in the span as second position; Part A's second position is
- * 0. All tokens see Part A; Part B also sees the tokens before it in Part B. So the attention mask
- * depends on nothing but the length of Part A.
+ * 0. All tokens see Part A; a token of Part B also sees the tokens before it in Part B. So the
+ * attention mask depends only on the length of Part A.
  *
  * A run may mix three objectives: lengths of spans come from Poisson(3) until 15 % of the text is
  * masked ([MASK]); whole sentences are masked until it is 15 % ([sMASK]); the last 50 to 100 % of
@@ -51,7 +51,7 @@ typedef struct wg__blank_batch {
     wg_tensor *block_position_ids; /* (B, T) i64; 0 for padding, which ends sequences */
     wg_tensor *part_a;             /* (B) i64: how many tokens Part A has */
     wg_tensor *target_positions;   /* (N) i64, ascending, of B * T */
-    wg_tensor *labels;             /* (N) i64: what is to be predicted there */
+    wg_tensor *labels;             /* (N) i64: the tokens to predict there */
     int64_t tokens;                /* without the padding */
 } wg__blank_batch;
 
@@ -81,9 +81,10 @@ typedef struct wg__blank_batch_options {
     uint64_t seed;       /* of all choices */
     double masked_share; /* of a text, at least; 0: 0.15 */
     double span_mean;    /* of the Poisson distribution, without its 0; 0: 3 */
-    double sentence_share; /* of examples whose sentences are masked; a text of one sentence is
-                            * masked by spans */
-    double document_share; /* of examples with one span at the end; what is left has spans */
+    double sentence_share; /* of examples with masked sentences; an example with only one sentence
+                            * has masked spans */
+    double document_share; /* of examples with one span at the end; the remaining examples have
+                            * masked spans */
 } wg__blank_batch_options;
 
 /* Batches (wg__blank_batch; T is a multiple of 8) of a text of sentences, which must outlive them.
@@ -95,7 +96,7 @@ wg_batches *wg__blank_batches_new(const wg_dataset *text, const wg_tokenizer *to
 
 /* One blank. */
 typedef struct wg__blank {
-    wg_token_list tokens; /* the caller's; what is written is appended */
+    wg_token_list tokens; /* owned by the caller; generated tokens are appended */
     wg_generation_end end;
 } wg__blank;
 
@@ -103,12 +104,11 @@ typedef struct wg__blank_fill_options {
     wg_sampling sampling;
     int64_t beam;           /* search with so many hypotheses instead of sampling; 0: no search */
     double alpha;           /* the search's length penalty, as in beam.h */
-    int64_t max_tokens;     /* of each blank; 0: as many as the model has positions for */
+    int64_t max_tokens;     /* of each blank; 0: up to the model's positions */
     wg_generator generator; /* of all draws */
-    void (*listener)(
-        const wg_generated_token *token,
-        void *context); /* hears of each token as it
-                         * is drawn, `text` being the number of its blank; of a search, never */
+    /* Called for each token as it is drawn, `text` being the number of its blank; not by a search.
+     */
+    void (*listener)(const wg_generated_token *token, void *context);
     void *listener_context;
     const volatile sig_atomic_t *stop; /* not 0: write no more. NULL: none */
 } wg__blank_fill_options;
@@ -126,7 +126,7 @@ int wg__blank_fill(const wg_model *model, const wg_blank_tokens *tokens,
                    const wg_token_list *part_a, const wg__blank_fill_options *options,
                    wg__blank *blanks);
 
-/* ---- What clozes share: Part A and Part B of sequences in the making. blank_batches.c ---- */
+/* ---- Building Part A and Part B of a sequence, also for clozes. blank_batches.c ---- */
 
 /* [ARGUMENT if the vocabulary of the model does not hold these tokens] */
 int wg__blank_check_model(const char *where, const wg_model *model, const wg_blank_tokens *tokens);
@@ -149,10 +149,10 @@ typedef struct wg__blanked_text {
     const wg__blank_span *spans; /* in the order of Part B; none overlaps another */
     int64_t span_count;
     int32_t mask;
-    bool goes_on; /* the document, after this text: that a span ends here is not to be learned */
+    bool goes_on; /* the document continues after this text: no span may learn to end here */
 } wg__blanked_text;
 
-/* A sequence in the making, of a batch that is allocated. */
+/* A sequence under construction in an allocated batch. */
 typedef struct wg__blank_row {
     int64_t *ids, *positions, *blocks; /* filled with padding */
     int64_t length;
@@ -168,15 +168,15 @@ int wg__blank_batch_allocate(const wg_blank_tokens *tokens, int64_t rows, int64_
 wg__blank_row wg__blank_row_first(const wg__blank_batch *batch);
 void wg__blank_row_next(wg__blank_row *row, const wg__blank_batch *batch);
 
-/* Appends a token of Part A. */
-void wg__blank_row_put(wg__blank_row *row, int64_t id);
+/* Appends a token: in Part A, `position` is the row's length and `block` 0. */
+void wg__blank_row_append(wg__blank_row *row, int64_t id, int64_t position, int64_t block);
 
-/* Appends a span of Part B whose mask stands at `place`, and its targets; `ends`: its end, too, is
- * to be predicted. */
-void wg__blank_row_put_span(wg__blank_row *row, const wg_blank_tokens *tokens, int64_t place,
-                            const int32_t *ids, int64_t count, bool ends);
+/* Appends a span of Part B and its targets. `place` is the position of the span's mask; `ends` adds
+ * the end token to the targets. */
+void wg__blank_row_append_span(wg__blank_row *row, const wg_blank_tokens *tokens, int64_t place,
+                               const int32_t *ids, int64_t count, bool ends);
 
-/* Makes a batch of so many sequences, as long as the longest, rounded up to a multiple. [scope] */
+/* Makes a batch of `rows` sequences. T is the longest length, rounded up to a multiple. [scope] */
 int wg__blanked_batch(const wg_blank_tokens *tokens, int64_t rows, const wg__blanked_text *blanks,
                       int64_t multiple, wg__blank_batch *batch);
 

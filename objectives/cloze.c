@@ -21,9 +21,9 @@
 struct wg__cloze {
     wg_blank_tokens tokens;
     char *pattern;
-    bool pairs;                 /* it has places for two texts, */
-    bool turned;                /* of which the second stands first */
-    wg_token_list stretches[3]; /* [CLS] and what stands before, between and behind texts */
+    bool pairs;                 /* it has places for two texts */
+    bool second_first;          /* {text_b} comes before {text_a} */
+    wg_token_list stretches[3]; /* the pattern: [CLS] and the tokens before, between, after texts */
     wg__labelled_text_options reading;
     wg__labels labels;
     char **verbalizers;  /* one for each label */
@@ -31,16 +31,12 @@ struct wg__cloze {
     int64_t *starts;     /* and where each begins, and the end */
 };
 
-/* The tokens of a verbalizer, without start and end. */
-static inline const int32_t *wg__cloze_ids(const wg__cloze *cloze, int64_t label) {
-    return cloze->spans.ids + cloze->starts[label];
-}
-
-static inline int64_t wg__cloze_count(const wg__cloze *cloze, int64_t label) {
+/* The number of tokens of a verbalizer, without start and end. */
+static int64_t verbalizer_count(const wg__cloze *cloze, int64_t label) {
     return cloze->starts[label + 1] - cloze->starts[label];
 }
 
-/* The places for texts: of a line's only one; of its first and second. */
+/* The places for texts: for the only text of a line; for its first and its second text. */
 static const char *const places[] = {"{text}", "{text_a}", "{text_b}"};
 enum { ONLY, FIRST, SECOND, PLACES };
 
@@ -70,12 +66,12 @@ static int check_pattern(wg__cloze *cloze) {
     return 0;
 }
 
-/* Whether the space before the place or blank at `c` of the pattern belongs to it. */
+/* Whether the place or blank at `c` of the pattern includes the space before it. */
 static bool takes_space(const wg__cloze *cloze, const wg_tokenizer *tokenizer, const char *c) {
     return c > cloze->pattern && c[-1] == ' ' && wg__spaces_begin_words(tokenizer);
 }
 
-/* Appends the tokens of what the pattern has from `begin` to `end`. */
+/* Appends the tokens of the pattern from `begin` to `end`. */
 static int encode_stretch(const wg__cloze *cloze, const wg_tokenizer *tokenizer, const char *begin,
                           const char *end, wg_token_list *list) {
     wg__text text = {0};
@@ -88,7 +84,7 @@ static int encode_stretch(const wg__cloze *cloze, const wg_tokenizer *tokenizer,
 
 static int encode_verbalizers(wg__cloze *cloze, const wg_tokenizer *tokenizer) {
     for (int64_t label = 0; label < cloze->labels.count; label++) {
-        /* Appends the tokens of a verbalizer where the blank of the pattern has it. */
+        /* Appends the tokens that the verbalizer has in the blank of the pattern. */
         const char *text = cloze->verbalizers[label];
         wg__text whole = {0};
         int status = wg__utf8_check(text, (int64_t)strlen(text), "a verbalizer", WHERE);
@@ -105,8 +101,8 @@ static int encode_verbalizers(wg__cloze *cloze, const wg_tokenizer *tokenizer) {
             return -1;
         char *const *names = cloze->labels.names, *const *texts = cloze->verbalizers;
         const int32_t unknown = wg_tokenizer_special(tokenizer, WG_TOKEN_UNKNOWN);
-        const int32_t *ids = wg__cloze_ids(cloze, label);
-        const int64_t count = wg__cloze_count(cloze, label);
+        const int32_t *ids = cloze->spans.ids + cloze->starts[label];
+        const int64_t count = verbalizer_count(cloze, label);
         if (count == 0)
             return wg_fail(WG_ERROR_ARGUMENT, WHERE, "the verbalizer of \"%.80s\" is empty",
                            names[label]);
@@ -117,8 +113,9 @@ static int encode_verbalizers(wg__cloze *cloze, const wg_tokenizer *tokenizer) {
                                "tokenizer",
                                texts[label], names[label]);
         for (int64_t other = 0; other < label; other++)
-            if (wg__cloze_count(cloze, other) == count &&
-                memcmp(wg__cloze_ids(cloze, other), ids, (size_t)count * sizeof *ids) == 0)
+            if (verbalizer_count(cloze, other) == count &&
+                memcmp(cloze->spans.ids + cloze->starts[other], ids, (size_t)count * sizeof *ids) ==
+                    0)
                 return wg_fail(
                     WG_ERROR_ARGUMENT, WHERE,
                     "the verbalizers \"%.80s\" of \"%.80s\" and \"%.80s\" of \"%.80s\" are "
@@ -128,14 +125,9 @@ static int encode_verbalizers(wg__cloze *cloze, const wg_tokenizer *tokenizer) {
     return 0;
 }
 
-static char *copy_text(const char *text) {
-    wg__text copy = {0};
-    return wg__text_append(&copy, text, (int64_t)strlen(text)) < 0 ? NULL : copy.bytes;
-}
-
 static int make(wg__cloze *cloze, const wg_tokenizer *tokenizer, const char *pattern,
                 const wg__labels *labels, const char *const *verbalizers) {
-    cloze->pattern = copy_text(pattern);
+    cloze->pattern = wg__strdup(pattern);
     if (!cloze->pattern || wg__blank_tokens_of(tokenizer, &cloze->tokens) < 0 ||
         check_pattern(cloze) < 0)
         return -1;
@@ -152,18 +144,18 @@ static int make(wg__cloze *cloze, const wg_tokenizer *tokenizer, const char *pat
         return -1;
     for (int64_t i = 0; i < labels->count; i++) {
         const int64_t place = wg__labels_find(&cloze->labels, labels->names[i]);
-        if (!(cloze->verbalizers[place] = copy_text(verbalizers[i])))
+        if (!(cloze->verbalizers[place] = wg__strdup(verbalizers[i])))
             return -1;
     }
     const int texts = cloze->pairs ? 2 : 1;
     const char *found[2] = {strstr(cloze->pattern, places[cloze->pairs ? FIRST : ONLY]),
                             cloze->pairs ? strstr(cloze->pattern, places[SECOND]) : NULL};
-    cloze->turned = cloze->pairs && found[1] < found[0];
+    cloze->second_first = cloze->pairs && found[1] < found[0];
     if (wg_token_list_append(&cloze->stretches[0], cloze->tokens.beginning) < 0)
         return -1;
     const char *begin = cloze->pattern;
     for (int i = 0; i < texts; i++) {
-        const int which = cloze->turned ? 1 - i : i;
+        const int which = cloze->second_first ? 1 - i : i;
         const bool spaced = takes_space(cloze, tokenizer, found[which]);
         cloze->reading.before[which] = spaced ? " " : NULL;
         if (encode_stretch(cloze, tokenizer, begin, found[which] - spaced, &cloze->stretches[i]) <
@@ -207,10 +199,8 @@ const wg__labels *wg__cloze_labels(const wg__cloze *cloze) {
 
 int64_t wg__cloze_longest(const wg__cloze *cloze) {
     int64_t longest = 0;
-    for (int64_t label = 0; label < cloze->labels.count; label++) {
-        const int64_t count = wg__cloze_count(cloze, label) + 1;
-        longest = count > longest ? count : longest;
-    }
+    for (int64_t label = 0; label < cloze->labels.count; label++)
+        longest = wg__larger(longest, verbalizer_count(cloze, label) + 1);
     return longest;
 }
 
@@ -220,7 +210,7 @@ char *wg__cloze_to_json(const wg__cloze *cloze) {
         wg__json_put(&verbalizers, cloze->labels.names[i], json_string(cloze->verbalizers[i]));
     json_t *object = json_pack("{s:s, s:o}", "pattern", cloze->pattern, "verbalizers", verbalizers);
     char *text = object ? json_dumps(object, JSON_INDENT(2)) : NULL;
-    char *copy = text ? copy_text(text) : NULL;
+    char *copy = text ? wg__strdup(text) : NULL;
     free(text);
     json_decref(object);
     if (!copy && !wg_error_pending())
@@ -276,11 +266,6 @@ static int64_t pattern_tokens(const wg__cloze *cloze) {
     return cloze->stretches[0].count + cloze->stretches[1].count + cloze->stretches[2].count;
 }
 
-/* S: the targets of an example, which are as many as its tokens of Part B. */
-static int64_t target_count(const wg__cloze *cloze) {
-    return cloze->spans.count + cloze->labels.count;
-}
-
 int wg__cloze_check_sequence(const wg__cloze *cloze, int64_t sequence) {
     const int64_t taken = pattern_tokens(cloze);
     if (taken + (cloze->pairs ? 2 : 1) <= sequence)
@@ -291,59 +276,47 @@ int wg__cloze_check_sequence(const wg__cloze *cloze, int64_t sequence) {
                    (long long)taken, (long long)sequence);
 }
 
-static wg_token_pair cut_pair(const wg__cloze *cloze, const wg__labelled_text *text,
-                              int64_t sequence, int64_t example) {
-    const wg_token_pair whole = wg__labelled_text_pair(text, example);
-    return wg__token_pair_cut(&whole, sequence - pattern_tokens(cloze));
-}
-
-static void put_all(wg__blank_row *row, const int32_t *ids, int64_t count) {
-    for (int64_t i = 0; i < count; i++)
-        wg__blank_row_put(row, ids[i]);
-}
-
-/* Returns where the mask stands, which is the pattern's and not one that a text may hold. */
-static int64_t put_stretch(wg__blank_row *row, const wg__cloze *cloze, int i, int64_t place) {
-    const wg_token_list *stretch = &cloze->stretches[i];
-    for (int64_t k = 0; k < stretch->count; k++)
-        if (wg__blank_is_mask(&cloze->tokens, stretch->ids[k]))
-            place = row->length + k;
-    put_all(row, stretch->ids, stretch->count);
-    return place;
-}
-
 static void fill_row(const wg__cloze *cloze, const wg_token_pair *pair, int64_t b,
                      wg__blank_row *row, wg__cloze_batch *batch) {
     const int64_t length = wg_tensor_size(batch->mask, 3);
     const int32_t *texts[] = {pair->first, pair->second};
     const int64_t counts[] = {pair->first_count, pair->second_count};
-    int64_t place = put_stretch(row, cloze, 0, 0);
-    for (int i = 0; i < (cloze->pairs ? 2 : 1); i++) {
-        const int which = cloze->turned ? 1 - i : i;
-        put_all(row, texts[which], counts[which]);
-        place = put_stretch(row, cloze, i + 1, place);
+    const int text_count = cloze->pairs ? 2 : 1;
+    int64_t place = 0; /* of the pattern's mask; masks in texts do not count */
+    for (int i = 0; i <= text_count; i++) {
+        const wg_token_list *stretch = &cloze->stretches[i];
+        for (int64_t k = 0; k < stretch->count; k++) {
+            if (wg__blank_is_mask(&cloze->tokens, stretch->ids[k]))
+                place = row->length;
+            wg__blank_row_append(row, stretch->ids[k], row->length, 0);
+        }
+        const int which = cloze->second_first ? 1 - i : i;
+        for (int64_t k = 0; i < text_count && k < counts[which]; k++)
+            wg__blank_row_append(row, texts[which][k], row->length, 0);
     }
     ((int64_t *)wg_tensor_data(batch->blanks.part_a))[b] = row->length;
-    /* A token sees Part A; one of Part B what is in its span up to itself; padding nothing more. */
+    /* Each token, padding too, sees Part A; a token of Part B also its span up to itself. */
     bool *mask = (bool *)wg_tensor_data(batch->mask) + b * length * length;
     for (int64_t i = 0; i < length; i++)
         for (int64_t j = 0; j < row->length; j++)
             mask[i * length + j] = true;
     int64_t first = row->length;
     for (int64_t label = 0; label < cloze->labels.count; label++) {
-        const int64_t end = first + wg__cloze_count(cloze, label) + 1;
+        const int64_t end = first + verbalizer_count(cloze, label) + 1;
         for (int64_t i = first; i < end; i++)
             for (int64_t j = first; j <= i; j++)
                 mask[i * length + j] = true;
         first = end;
     }
-    int64_t *verbalized = (int64_t *)wg_tensor_data(batch->verbalized) + b * target_count(cloze);
+    int64_t *verbalized =
+        (int64_t *)wg_tensor_data(batch->verbalized) + b * wg_tensor_size(batch->verbalized, 1);
     for (int64_t label = 0; label < cloze->labels.count; label++)
-        for (int64_t i = 0; i <= wg__cloze_count(cloze, label); i++)
+        for (int64_t i = 0; i <= verbalizer_count(cloze, label); i++)
             *verbalized++ = label;
     for (int64_t label = 0; label < cloze->labels.count; label++)
-        wg__blank_row_put_span(row, &cloze->tokens, place, wg__cloze_ids(cloze, label),
-                               wg__cloze_count(cloze, label), true);
+        wg__blank_row_append_span(row, &cloze->tokens, place,
+                                  cloze->spans.ids + cloze->starts[label],
+                                  verbalizer_count(cloze, label), true);
     batch->blanks.tokens += row->length;
 }
 
@@ -352,15 +325,16 @@ int wg__cloze_batch_read(const wg__cloze *cloze, const wg__labelled_text *text, 
     *batch = (wg__cloze_batch){0};
     if (wg__cloze_check_sequence(cloze, sequence) < 0)
         return -1;
+    const int64_t pattern = pattern_tokens(cloze);
+    const int64_t targets = cloze->spans.count + cloze->labels.count; /* S; also tokens of Part B */
     int64_t longest = 0;
     for (int64_t b = 0; b < count; b++) {
-        const wg_token_pair pair = cut_pair(cloze, text, sequence, examples[b]);
-        const int64_t length = pattern_tokens(cloze) + pair.first_count +
-                               (pair.second ? pair.second_count : 0) + target_count(cloze);
-        longest = length > longest ? length : longest;
+        const wg_token_pair whole = wg__labelled_text_pair(text, examples[b]);
+        const wg_token_pair pair = wg__token_pair_cut(&whole, sequence - pattern);
+        longest = wg__larger(longest, pattern + pair.first_count +
+                                          (pair.second ? pair.second_count : 0) + targets);
     }
     const int64_t length = (longest + MULTIPLE - 1) / MULTIPLE * MULTIPLE;
-    const int64_t targets = target_count(cloze);
     batch->label_count = cloze->labels.count;
     batch->mask = wg_zeros(WG_BOOL, WG_DIMS(count, 1, length, length));
     batch->verbalized = wg_zeros(WG_I64, WG_DIMS(count, targets));
@@ -372,7 +346,8 @@ int wg__cloze_batch_read(const wg__cloze *cloze, const wg__labelled_text *text, 
         return -1;
     wg__blank_row row = wg__blank_row_first(&batch->blanks);
     for (int64_t b = 0; b < count; b++, wg__blank_row_next(&row, &batch->blanks)) {
-        const wg_token_pair pair = cut_pair(cloze, text, sequence, examples[b]);
+        const wg_token_pair whole = wg__labelled_text_pair(text, examples[b]);
+        const wg_token_pair pair = wg__token_pair_cut(&whole, sequence - pattern);
         fill_row(cloze, &pair, b, &row, batch);
         ((int64_t *)wg_tensor_data(batch->labels))[b] = text->examples[examples[b]].label;
     }
@@ -464,7 +439,7 @@ static wg__cloze *new_cloze(const wg_cloze_options *options, const wg_tokenizer 
     return cloze;
 }
 
-/* Dropout begins at the seed of this run, not where pretraining left it. */
+/* Dropout starts from the seed of this run; it does not continue the pretraining run's numbers. */
 static int adapt(const wg_objective *objective, const wg_training_setup *setup,
                  void (*note)(const char *message, void *context), void *note_context,
                  wg_model *model, wg_tokenizer **tokenizer) {
@@ -475,9 +450,10 @@ static int adapt(const wg_objective *objective, const wg_training_setup *setup,
     return 0;
 }
 
-static wg__examples *read_text(const wg_training_setup *setup, const void *own, const char *path,
-                               const wg_tokenizer *tokenizer, wg__labels *labels) {
-    (void)setup, (void)labels;
+static wg__examples *read_text(wg__head_kind kind, const wg_training_setup *setup, const void *own,
+                               const char *path, const wg_tokenizer *tokenizer,
+                               wg__labels *labels) {
+    (void)kind, (void)setup, (void)labels;
     return (wg__examples *)wg__cloze_text_load(own, path, tokenizer);
 }
 

@@ -53,10 +53,10 @@ wg__labelled_text *wg__cloze_text_load(const wg__cloze *cloze, const char *path,
 /* B examples of K labels. Owned by the scope that was open. */
 typedef struct wg__cloze_batch {
     wg__blank_batch blanks; /* its N are B * S: every example has the same S targets */
-    wg_tensor *mask;        /* (B, 1, T, T) bool: who sees whom */
-    wg_tensor *verbalized; /* (B, S) i64: the label whose verbalizer the target is of, 0 .. K - 1 */
-    wg_tensor *labels;     /* (B) i64: the labels that the examples have */
-    int64_t label_count;   /* K */
+    wg_tensor *mask;        /* (B, 1, T, T) bool: true where a token sees another */
+    wg_tensor *verbalized;  /* (B, S) i64: the label of each target's verbalizer, 0 .. K - 1 */
+    wg_tensor *labels;      /* (B) i64: the labels that the examples have */
+    int64_t label_count;    /* K */
 } wg__cloze_batch;
 
 /* 0 if texts fit into a Part A of so many tokens. [ARGUMENT, with the length of the pattern] */

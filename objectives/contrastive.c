@@ -6,11 +6,11 @@
  *     u, v (B, C)  -->  cosine of each u with each v, / temperature (B, B)  -->  cross-entropy,
  *                       the right v of a u being its own
  *
- * The other texts of a batch are the wrong answers, so the loss depends on how the texts of a step
- * are cut into batches: a step has the mean of its batches' losses.
+ * The remaining texts of a batch are the wrong answers, so the loss depends on how the texts of a
+ * step are cut into batches. The loss of a step is the mean over its batches.
  *
- * A vector is what `wengert embed` gives: the mean of the hidden states, or that of [CLS]. The
- * model stays as it was pretrained, without a new head.
+ * A vector is computed as by `wengert embed`: the mean of the hidden states, or the hidden state of
+ * [CLS]. The model gets no new head.
  *
  * Held-out text of the same form is measured by the loss and by the share of texts whose own
  * partner is the nearest of the batch. Held-out pairs with a number, how similar they are, are
@@ -217,7 +217,7 @@ static int measure_cosines(const wg_training *t, int64_t first, int64_t count, v
     return wg_to_array(wg_cast(wg_sum(products, 1, &axis, false), WG_F64), cosines + first);
 }
 
-/* The loss is 1 less the correlation, so that the best checkpoint is the one of the highest. */
+/* The loss is 1 - correlation, so that the checkpoint with the highest correlation is the best. */
 static int evaluate_scored(const wg_training *t, int64_t batches, wg_metrics *metrics) {
     const contrastive *mine = t->context;
     const int64_t count = mine->scored->base.count;

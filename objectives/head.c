@@ -9,8 +9,8 @@
 #include "tensor/internal.h"
 #include "tensor/ops.h"
 
-/* A new model has the labels of its training text, which is tokenised as the checkpoint says: so
- * the tokenizer is read first. */
+/* A new model has the labels of its training text. Reading that text needs the tokenizer of the
+ * checkpoint, so the tokenizer is loaded first. */
 int wg__head_adapt(const wg_objective *objective, const wg_training_setup *setup,
                    void (*note)(const char *message, void *context), void *note_context,
                    wg_model *model, wg_tokenizer **tokenizer) {
@@ -21,7 +21,8 @@ int wg__head_adapt(const wg_objective *objective, const wg_training_setup *setup
         return wg__headed_encoder_adapt(&origin, task->kind, NULL, model, tokenizer);
     wg__labels labels = {0};
     wg_tokenizer *own = wg_tokenizer_load(setup->checkpoint);
-    wg__examples *text = own ? task->read(setup, NULL, setup->training_path, own, &labels) : NULL;
+    wg__examples *text =
+        own ? task->read(task->kind, setup, NULL, setup->training_path, own, &labels) : NULL;
     const int status =
         text ? wg__headed_encoder_adapt(&origin, task->kind, &labels, model, tokenizer) : -1;
     wg__examples_free(text);
@@ -75,12 +76,12 @@ int wg__head_begin_as(wg_training *t, void *own, wg__labels *labels) {
     if (!run->chosen ||
         (!task->batch && wg__pair_frame_of(setup->tokenizer, setup->sequence, &run->frame) < 0))
         return -1;
-    if (setup->training_path &&
-        !(run->training = task->read(setup, own, setup->training_path, setup->tokenizer, labels)))
-        return -1;
-    if (setup->held_out_path &&
-        !(run->held_out = task->read(setup, own, setup->held_out_path, setup->tokenizer, labels)))
-        return -1;
+    const char *const paths[2] = {setup->training_path, setup->held_out_path};
+    wg__examples **const texts[2] = {&run->training, &run->held_out};
+    for (int i = 0; i < 2; i++)
+        if (paths[i] &&
+            !(*texts[i] = task->read(task->kind, setup, own, paths[i], setup->tokenizer, labels)))
+            return -1;
     if (!run->training)
         return 0;
     t->fingerprint = (int64_t)run->training->kind->fingerprint(run->training);
@@ -105,17 +106,10 @@ void wg__head_end(wg_training *t) {
     wg__free(run);
 }
 
-/* What a model says about a batch. */
-static int outputs_of(const wg_training *t, const wg__example_batch *batch, wg_tensor *outputs[2]) {
-    const wg__head_task *task = t->objective->head;
-    outputs[0] = outputs[1] = NULL;
-    return (task->outputs ? task->outputs : wg__head_outputs)(t, batch, outputs);
-}
-
 wg_tensor *wg__head_loss(wg_training *t, const void *batch, wg_metrics *metrics) {
     const wg__head_task *task = t->objective->head;
-    wg_tensor *outputs[2];
-    if (outputs_of(t, batch, outputs) < 0 ||
+    wg_tensor *outputs[2] = {NULL, NULL};
+    if ((task->outputs ? task->outputs : wg__head_outputs)(t, batch, outputs) < 0 ||
         (task->measure_step && task->measure_step(outputs, batch, metrics) < 0))
         return NULL;
     return task->loss(outputs, batch);
@@ -126,16 +120,19 @@ wg_tensor *wg__head_loss(wg_training *t, const void *batch, wg_metrics *metrics)
 static int predict(const wg_training *t, int64_t first, int64_t count, void *context,
                    wg_metrics *metrics) {
     const wg__head_run *run = context;
-    wg_tensor *outputs[2];
+    const wg__head_task *task = t->objective->head;
+    wg_tensor *outputs[2] = {NULL, NULL};
     for (int64_t i = 0; i < count; i++)
         run->chosen[i] = first + i;
-    if (read_batch(t, run->held_out, count, t->batch) < 0 || outputs_of(t, t->batch, outputs) < 0)
+    if (read_batch(t, run->held_out, count, t->batch) < 0 ||
+        (task->outputs ? task->outputs : wg__head_outputs)(t, t->batch, outputs) < 0)
         return -1;
-    return t->objective->head->predict(t, first, count, outputs, t->batch, metrics);
+    return task->predict(t, first, count, outputs, t->batch, metrics);
 }
 
-/* All of the held-out text, also during training. Ranks give each other their predictions; words
- * are not as many as examples, but each is in one of them. */
+/* All of the held-out text, also during training. Ranks share their predictions: one prediction per
+ * example is sent by batches; predictions of words, which only the rank of their example sets, are
+ * summed. */
 int wg__head_evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
     wg__head_run *run = t->context;
     const wg__head_task *task = t->objective->head;
@@ -177,7 +174,7 @@ const wg_objective_training wg__head_training = {.adapt = wg__head_adapt,
  *     multi-label    any number of them    binary cross-entropy of sigmoids, the mean over labels
  *     regression     a number              mean squared error
  *
- * The labels are those of the training file, in the order of wg__labels_sort. A number says, for
+ * The labels come from the training file, in the order of wg__labels_sort. A number says, for
  * instance, how similar two texts are (the STS-B of GLUE).
  *
  * Metric of a step of classify, beside its loss: accuracy. Of an evaluation: `loss`, `accuracy`,
@@ -187,7 +184,7 @@ const wg_objective_training wg__head_training = {.adapt = wg__head_adapt,
  * Of an evaluation of multi-label, where a label is predicted if its probability is above 1/2, over
  * N texts and K labels: `loss`; `f1`, micro: of all labels together; `macro_f1`: the mean over the
  * labels of a label's f1, which is 0 if the label neither occurs nor is predicted; `exact`, the
- * share of texts all of whose labels are right; and `majority`, the f1 of always predicting the
+ * share of texts without a wrong or missing label; and `majority`, the f1 of always predicting the
  * commonest label alone.
  *
  * Of an evaluation of regression: the `loss`, which is the mean squared error, `pearson` and
@@ -210,38 +207,20 @@ static const wg_setting column_rows[] = {
      .argument = "NAME", .help = "The column that holds the label (label, gold_label, score...)"},
 };
 
-static wg__examples *read_text(const wg_training_setup *setup, bool several, const char *path,
-                               const wg_tokenizer *tokenizer, wg__labels *labels) {
+static wg__examples *read_text(wg__head_kind kind, const wg_training_setup *setup, const void *own,
+                               const char *path, const wg_tokenizer *tokenizer,
+                               wg__labels *labels) {
     const wg_labelled_text_options *options = setup->options;
+    const bool several = kind == WG_HEAD_SEVERAL_LABELS;
+    (void)own;
     wg__labelled_text_options reading = {.several = several, .columns.lists = several};
     if (options) {
         reading.columns.text = options->text_column;
         reading.columns.text_pair = options->text_pair_column;
         reading.columns.label = options->label_column;
     }
-    return (wg__examples *)wg__labelled_text_load(path, tokenizer, labels, &reading);
-}
-
-static wg__examples *read_labels(const wg_training_setup *setup, const void *own, const char *path,
-                                 const wg_tokenizer *tokenizer, wg__labels *labels) {
-    (void)own;
-    return read_text(setup, false, path, tokenizer, labels);
-}
-
-static wg__examples *read_sets(const wg_training_setup *setup, const void *own, const char *path,
-                               const wg_tokenizer *tokenizer, wg__labels *labels) {
-    (void)own;
-    return read_text(setup, true, path, tokenizer, labels);
-}
-
-static wg__examples *read_numbers(const wg_training_setup *setup, const void *own, const char *path,
-                                  const wg_tokenizer *tokenizer, wg__labels *labels) {
-    (void)own, (void)labels;
-    return read_text(setup, false, path, tokenizer, NULL);
-}
-
-static const wg__labelled_text *text_of(const wg__examples *examples) {
-    return (const wg__labelled_text *)examples;
+    return (wg__examples *)wg__labelled_text_load(path, tokenizer,
+                                                  kind == WG_HEAD_SCORE ? NULL : labels, &reading);
 }
 
 /* ---- One label ---- */
@@ -272,7 +251,7 @@ int wg__label_predict(const wg_training *t, int64_t first, int64_t count,
 }
 
 int wg__label_measure(const wg__head_run *run, wg_metrics *metrics) {
-    const wg__labelled_text *text = text_of(run->held_out);
+    const wg__labelled_text *text = (const wg__labelled_text *)run->held_out;
     const int64_t *predictions = run->predictions, count = text->base.count;
     int64_t *counts = wg__calloc((size_t)run->labels->count, sizeof *counts), most = 0, right = 0;
     double table[2][2] = {{0}}; /* of two labels: how often one was there and another predicted */
@@ -315,7 +294,7 @@ void wg__label_describe(const wg_training *t, FILE *stream) {
     fprintf(stream,
             "text   %lld examples of %lld labels, %lld tokens; %lld examples to measure on\n",
             (long long)run->training->count, (long long)run->labels->count,
-            (long long)text_of(run->training)->tokens.count,
+            (long long)((const wg__labelled_text *)run->training)->tokens.count,
             (long long)(run->held_out ? run->held_out->count : 0));
 }
 
@@ -352,7 +331,7 @@ const wg_objective wg_classification = {
     .training = &wg__head_training,
     .head =
         &(const wg__head_task){
-            .kind = WG_HEAD_LABELS, .learns_labels = true, .read = read_labels, WG__LABEL_TASK},
+            .kind = WG_HEAD_LABELS, .learns_labels = true, .read = read_text, WG__LABEL_TASK},
     .metrics = wg__label_metrics,
     .headline = "accuracy",
     .print = wg__label_print,
@@ -381,14 +360,14 @@ static int predict_sets(const wg_training *t, int64_t first, int64_t count,
     return 0;
 }
 
-/* F1 of labels that were there and predicted, predicted alone, there alone. */
+/* F1 = 2 TP / (2 TP + FP + FN). */
 static double f1_of(int64_t both, int64_t predicted, int64_t wanted) {
     const int64_t sum = 2 * both + predicted + wanted;
     return sum > 0 ? 2 * (double)both / (double)sum : 0;
 }
 
 static int measure_sets(const wg__head_run *run, wg_metrics *metrics) {
-    const wg__labelled_text *text = text_of(run->held_out);
+    const wg__labelled_text *text = (const wg__labelled_text *)run->held_out;
     const bool *predictions = run->predictions;
     const int64_t kinds = run->labels->count, examples = text->base.count;
     int64_t all_both = 0, all_predicted = 0, all_wanted = 0, commonest = 0, exact = 0;
@@ -424,7 +403,7 @@ static int measure_sets(const wg__head_run *run, wg_metrics *metrics) {
     return wg_metrics_add(metrics, "majority", majority, weight);
 }
 
-/* The labels of a text a line, with commas between them. */
+/* One text a line: its labels, with commas between them. */
 static int write_sets(const wg__head_run *run, const char *path) {
     const bool *predictions = run->predictions;
     const wg__labels *labels = run->labels;
@@ -475,7 +454,7 @@ const wg_objective wg_multi_label = {
     .training = &wg__head_training,
     .head = &(const wg__head_task){.kind = WG_HEAD_SEVERAL_LABELS,
                                    .learns_labels = true,
-                                   .read = read_sets,
+                                   .read = read_text,
                                    .loss = set_loss,
                                    .predict = predict_sets,
                                    .measure = measure_sets,
@@ -512,7 +491,7 @@ static int predict_numbers(const wg_training *t, int64_t first, int64_t count,
 }
 
 static int measure_numbers(const wg__head_run *run, wg_metrics *metrics) {
-    const wg__labelled_text *text = text_of(run->held_out);
+    const wg__labelled_text *text = (const wg__labelled_text *)run->held_out;
     const int64_t count = text->base.count;
     const double *predicted = run->predictions, examples = (double)count;
     double mean = 0, error = 0, variance = 0, spearman = 0;
@@ -544,7 +523,8 @@ static int write_numbers(const wg__head_run *run, const char *path) {
 static void describe_numbers(const wg_training *t, FILE *stream) {
     const wg__head_run *run = t->context;
     fprintf(stream, "text   %lld examples, %lld tokens; %lld examples to measure on\n",
-            (long long)run->training->count, (long long)text_of(run->training)->tokens.count,
+            (long long)run->training->count,
+            (long long)((const wg__labelled_text *)run->training)->tokens.count,
             (long long)(run->held_out ? run->held_out->count : 0));
 }
 
@@ -579,7 +559,7 @@ const wg_objective wg_regression = {
     .training = &wg__head_training,
     .head = &(const wg__head_task){.kind = WG_HEAD_SCORE,
                                    .prediction = sizeof(double),
-                                   .read = read_numbers,
+                                   .read = read_text,
                                    .outputs = number_outputs,
                                    .loss = number_loss,
                                    .predict = predict_numbers,

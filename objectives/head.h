@@ -1,5 +1,5 @@
-/* Fine-tuning of an encoder with a head: the code that all tasks share. The functions of a
- * wg__head_task differ from task to task.
+/* Fine-tuning of an encoder with a head: the code that all tasks share. A wg__head_task holds the
+ * functions that differ from task to task.
  *
  *     file --read--> examples, shuffled --> encoder, head --outputs--> loss
  *                                                         '--> predictions --> metrics, a file
@@ -14,7 +14,7 @@
 typedef struct wg__head_run {
     const wg__labels *labels; /* K of them; none for answers and numbers */
     wg_pair_frame frame;
-    wg__examples *training, *held_out; /* NULL: the setup has no such file */
+    wg__examples *training, *held_out; /* NULL: the setup names no file */
     int64_t *chosen;                   /* (B) the examples of a batch */
     void *own;                         /* the task's, if it has no head: see begin_as */
     /* An evaluation. */
@@ -27,11 +27,12 @@ typedef struct wg__head_task {
     bool learns_labels; /* a new head has the labels of the training file */
     size_t prediction;  /* bytes that are kept of an example or word; 0: one for each label */
 
-    /* Reads a file; `own` is the member of the run. Empty labels become those of the file. */
-    wg__examples *(*read)(const wg_training_setup *setup, const void *own, const char *path,
-                          const wg_tokenizer *tokenizer, wg__labels *labels);
+    /* Reads a file for the task `kind`; `own` is the member of the run. If `labels` is empty, the
+     * labels of the file are put into it. */
+    wg__examples *(*read)(wg__head_kind kind, const wg_training_setup *setup, const void *own,
+                          const char *path, const wg_tokenizer *tokenizer, wg__labels *labels);
 
-    /* Fills a batch, and gives its outputs; NULL: wg__example_batch_read, and what the head gives.
+    /* Fills a batch, NULL: wg__example_batch_read; computes its outputs, NULL: wg__head_outputs.
      * [scope] */
     int (*batch)(const wg_training *t, const wg__examples *examples, int64_t count,
                  wg__example_batch *batch);
@@ -42,7 +43,7 @@ typedef struct wg__head_task {
     int (*measure_step)(wg_tensor *const outputs[2], const wg__example_batch *batch,
                         wg_metrics *metrics);
 
-    /* Of an evaluation: keeps what is predicted of `count` examples from number `first` on; then
+    /* Of an evaluation: stores the predictions for `count` examples from number `first` on; then
      * measures all predictions, and writes them to a file. */
     int (*predict)(const wg_training *t, int64_t first, int64_t count, wg_tensor *const outputs[2],
                    const wg__example_batch *batch, wg_metrics *metrics);
@@ -56,8 +57,9 @@ static inline wg__headed_encoder *wg__headed_of(const wg_model *model) {
 }
 int wg__head_outputs(const wg_training *t, const wg__example_batch *batch, wg_tensor *outputs[2]);
 
-/* The functions of wg__head_training, of which a task may take some. wg__head_begin_as begins a run
- * whose model has no head: with these labels, and with `own`, which the caller frees. */
+/* The functions of wg__head_training; a task may use some of them in another record.
+ * wg__head_begin_as begins a run whose model has no head: with these labels, and with `own`, which
+ * the caller frees. */
 int wg__head_adapt(const wg_objective *objective, const wg_training_setup *setup,
                    void (*note)(const char *message, void *context), void *note_context,
                    wg_model *model, wg_tokenizer **tokenizer);

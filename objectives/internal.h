@@ -1,4 +1,5 @@
-/* What objectives share and users do not see. */
+/* Functions that objectives share, internal to the library: members of records, evaluations over
+ * the ranks of a group, texts in batches, files of predictions. */
 #ifndef WG_OBJECTIVES_INTERNAL_H
 #define WG_OBJECTIVES_INTERNAL_H
 
@@ -42,20 +43,14 @@ int64_t wg__sequence_parts(const wg_training *t);
 /* (B, T) -> (B parts, T / parts), the same numbers. [scope] */
 wg_tensor *wg__cut_sequences(wg_tensor *x, int64_t parts);
 
-/* Measures so many batches (0: all) of the held-out text from its start, in a scope each. The last
- * one ends with the text, or else is filled up from its start. -1 when `measure` gives -1. */
+/* ---- Evaluations by the N ranks of setup.group: rank i mod N measures batch number i. ---- */
+
+/* Measures so many batches (0: all) of the held-out text from its start, in a scope each, and adds
+ * up the metrics of all ranks. The last batch ends with the text, or else is filled up from the
+ * text's start. -1 when `measure` gives -1 on any rank. Collective. */
 int wg__evaluate_batches(wg_training *t, int64_t batches, bool ends_with_text,
                          int (*measure)(wg_training *t, const void *batch, wg_metrics *metrics),
                          wg_metrics *metrics);
-
-/* ---- Evaluations whose batches the ranks of setup.group share out: number i is that of rank i
- * mod N. ---- */
-
-/* Whether this rank measures batch number i. */
-bool wg__evaluates(const wg_training *t, int64_t i);
-
-/* After the batches: shares the outcome of all ranks, and adds up their metrics. Collective. */
-int wg__share_metrics(const wg_training *t, int status, wg_metrics *metrics);
 
 /* Calls `evaluate`, in a scope each, for this rank's batches of `count` held-out examples: `size`
  * of them from number `first` on. Then it shares the outcome and the metrics. `status` is -1 if
@@ -65,7 +60,7 @@ typedef int wg__evaluate_part(const wg_training *t, int64_t first, int64_t size,
 int wg__evaluate_examples(const wg_training *t, int status, int64_t count,
                           wg__evaluate_part *evaluate, void *context, wg_metrics *metrics);
 
-/* Gives all ranks the `count` results of `size` bytes each, of which each batch has `batch`. */
+/* Sends every rank all `count` results of `size` bytes each. A batch has `batch` results. */
 int wg__share_results(const wg_training *t, int64_t count, int64_t batch, size_t size, void *data);
 
 /* Whether --predictions are due, and this rank is to write them; `batches` as `evaluate` has it. */
@@ -81,13 +76,13 @@ int wg__score_losses(const wg_model *model, const wg_score_options *options,
                      const wg_model_inputs *inputs, wg_tensor *positions, wg_tensor *labels,
                      double *losses);
 
-/* ---- Texts in batches of one length (text_batches.c) ---- */
+/* ---- Texts in batches without padding (text_batches.c) ---- */
 
 typedef struct wg__text_job {
     const char *where; /* in messages */
     const wg_model *model;
     const wg_tokenizer *tokenizer;
-    int64_t frame;        /* positions that a text takes beside those of its tokens */
+    int64_t frame;        /* positions that a text takes beside its tokens */
     int64_t batch_tokens; /* about; 0: 4096 */
     /* Fills the results, zeros before, of the texts of a batch. */
     int (*run)(void *context, const wg_text_batch *batch, void *results);

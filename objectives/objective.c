@@ -1,4 +1,4 @@
-/* The table of objectives, and what all trainings share: see objective.h. */
+/* The table of objectives, and the code that all trainings share: see objective.h. */
 #include "objectives/objective.h"
 
 #include <errno.h>
@@ -61,7 +61,7 @@ const wg_objective *wg_objective_find(const char *name) {
                          wg__suggestion(suggestion, sizeof suggestion, name, objective_name, NULL));
 }
 
-/* Whether a configuration has the key of a mark, with the end of its text if the mark says one. */
+/* Whether a configuration matches a mark: "KEY", or "KEY=END", END being the end of its text. */
 static bool config_has(wg_config *config, const char *mark) {
     char key[64];
     const char *equals = strchr(mark, '=');
@@ -210,18 +210,11 @@ static void task_begin_step(void *context) {
         t->objective->training->begin_step(t);
 }
 
-/* Of the batch at hand. */
-static int64_t tokens_of(const wg_training *t) {
-    int64_t tokens;
-    memcpy(&tokens, (char *)t->batch + t->objective->data.batch_tokens, sizeof tokens);
-    return tokens;
-}
-
 static wg_tensor *task_loss(void *context, wg_metrics *metrics) {
     wg_training *t = context;
     if (wg_batches_next(t->batches, t->batch) < 0)
         return NULL;
-    metrics->tokens += tokens_of(t);
+    metrics->tokens += *(const int64_t *)((char *)t->batch + t->objective->data.batch_tokens);
     return t->objective->training->loss(t, t->batch, metrics);
 }
 
@@ -301,7 +294,8 @@ static int agree_on_data(wg_group *group, const char *what, const wg_dataset *te
     return wg__group_agree(group, what, described);
 }
 
-/* What all ranks must have alike. */
+/* Checks that the objective, the vocabulary, the texts and the configuration are the same on all
+ * ranks. */
 static int task_agree(void *context, wg_group *group) {
     const wg_training *training = context;
     const wg_training_setup *setup = &training->setup;
@@ -359,7 +353,7 @@ void wg_filled_clear(wg_filled *filled) {
     *filled = (wg_filled){0};
 }
 
-/* ---- What objectives share ---- */
+/* ---- Sequences, evaluations and files of predictions of all objectives ---- */
 
 int64_t wg__sequence_parts(const wg_training *t) {
     if (t->ramp_examples == 0 || !t->objective->data.cuts_sequences)
@@ -374,20 +368,12 @@ wg_tensor *wg__cut_sequences(wg_tensor *x, int64_t parts) {
                : wg_reshape(x, WG_DIMS(wg_tensor_size(x, 0) * parts, wg_tensor_size(x, 1) / parts));
 }
 
-bool wg__evaluates(const wg_training *t, int64_t i) {
-    return i % wg_group_size(t->setup.group) == wg_group_rank(t->setup.group);
-}
-
-int wg__share_metrics(const wg_training *t, int status, wg_metrics *metrics) {
-    return wg_group_check(t->setup.group, status) < 0 ? -1
-                                                      : wg__metrics_sum(t->setup.group, metrics);
-}
-
 int wg__evaluate_examples(const wg_training *t, int status, int64_t count,
                           wg__evaluate_part *evaluate, void *context, wg_metrics *metrics) {
+    wg_group *group = t->setup.group;
     const int64_t batch = t->setup.batch;
     for (int64_t first = 0; status == 0 && first < count; first += batch) {
-        if (!wg__evaluates(t, first / batch))
+        if (first / batch % wg_group_size(group) != wg_group_rank(group))
             continue;
         wg_scope scope;
         wg_scope_begin(&scope);
@@ -396,7 +382,7 @@ int wg__evaluate_examples(const wg_training *t, int status, int64_t count,
         if (wg_error_pending())
             status = -1;
     }
-    return wg__share_metrics(t, status, metrics);
+    return wg_group_check(group, status) < 0 ? -1 : wg__metrics_sum(group, metrics);
 }
 
 int wg__share_results(const wg_training *t, int64_t count, int64_t batch, size_t size, void *data) {
@@ -421,26 +407,28 @@ bool wg__writes_predictions(const wg_training *t, int64_t batches) {
 int wg__evaluate_batches(wg_training *t, int64_t batches, bool ends_with_text,
                          int (*measure)(wg_training *t, const void *batch, wg_metrics *metrics),
                          wg_metrics *metrics) {
+    wg_group *group = t->setup.group;
     int status = wg__batches_seek(t->held_out, &(wg_data_position){.seed = t->setup.seed});
     const int64_t all = wg__batches_in_epoch(t->held_out);
     const int64_t count = batches > 0 && batches < all ? batches : all;
     for (int64_t i = 0; status == 0 && i < count; i++) {
         wg_scope scope;
         wg_scope_begin(&scope);
-        if (!wg__evaluates(t, i))
+        if (i % wg_group_size(group) != wg_group_rank(group))
             status = wg__batches_skip_of_epoch(t->held_out);
         else if ((ends_with_text ? wg__batches_next_of_epoch : wg_batches_next)(t->held_out,
                                                                                 t->batch) < 0)
             status = -1;
         else {
-            metrics->tokens += tokens_of(t);
+            metrics->tokens +=
+                *(const int64_t *)((char *)t->batch + t->objective->data.batch_tokens);
             status = measure(t, t->batch, metrics);
         }
         wg_scope_end(&scope, NULL);
         if (wg_error_pending())
             status = -1;
     }
-    return wg__share_metrics(t, status, metrics);
+    return wg_group_check(group, status) < 0 ? -1 : wg__metrics_sum(group, metrics);
 }
 
 void wg__describe_stream(const wg_training *training, FILE *stream) {

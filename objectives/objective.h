@@ -1,23 +1,25 @@
-/* Objectives: a record describes a way to train and to use a model: its options, the data it wants,
- * batches, loss, metrics and how they are printed, and inference. The command, the tests and the
- * docs walk the table and know no objective by name.
+/* Objectives: ways to train and to use a model. The record of an objective holds its options, the
+ * text it reads, its batches, loss and metrics, how metrics are printed, and inference. The
+ * command, the tests and the docs walk the table of objectives and know none of them by name.
  *
  *     model (models/model.h) --.
  *     tokenizer, text ---------+--> wg_training --> wg_task --> wg_trainer
  *     options -----------------'         '--> evaluation, and after it fill, generate, translate,
  *                                             score
  *
- *     objective            text                        shapes it takes
- *     masked-lm            sentences                   encoder
- *     mlm, hybrid          sentences                   encoder
- *     causal-lm            stream                      decoder
- *     blank-infilling      sentences                   prefix decoder
- *     span-corruption      stream                      encoder-decoder
- *     translation          pairs                       encoder-decoder
- *     classify, squad,     files of their own          encoder, with a head
+ *     objective                text                    shapes it takes
+ *     masked-lm, mlm, hybrid   sentences               encoder
+ *     blank-infilling          sentences               prefix decoder
+ *     causal-lm                stream                  decoder
+ *     span-corruption          stream                  encoder-decoder
+ *     translation              pairs                   encoder-decoder
+ *     classify, multi-label,   files with labels       encoder, with a head
  *     regression, tokens
- *     cloze                files of their own          prefix decoder, without a head
+ *     contrastive              files of texts          encoder, without a head
+ *     squad                    files of questions      encoder, with a head
+ *     cloze                    files with labels       prefix decoder, without a head
  *
+ * The first seven objectives pretrain, the others fine-tune (`finetune --task NAME`).
  * An objective is a record in a file of objectives/, and a row in the table of
  * objectives/objective.c. It trains any model of a shape that it takes. */
 #ifndef WG_OBJECTIVES_OBJECTIVE_H
@@ -57,10 +59,9 @@ enum { WG_EVALUATES_BY_DOCUMENT = 1, WG_EVALUATES_PREDICTIONS = 2, WG_EVALUATES_
 typedef struct wg_training_setup {
     const wg_model *model;
     const wg_tokenizer *tokenizer;
-    const wg_dataset *training; /* NULL: only an evaluation is wanted; also where an objective reads
-                                 * files of its own */
-    const wg_dataset *held_out; /* NULL: there is no evaluation */
-    const char *training_path, *held_out_path; /* of objectives that read files of their own */
+    const wg_dataset *training;                /* NULL: an evaluation alone, or `training_path` */
+    const wg_dataset *held_out;                /* NULL: no evaluation, or `held_out_path` */
+    const char *training_path, *held_out_path; /* of objectives that read their own files */
     const char *checkpoint;                    /* that is resumed or measured; NULL: a new run */
     const void *options; /* the struct of the objective's settings; NULL: standard values */
     int64_t batch;       /* sequences; 0: the objective's usual number */
@@ -81,13 +82,13 @@ typedef struct wg_training {
     wg_batches *held_out;    /* of the held-out data; NULL without, and where there is no need */
     void *batch;             /* the one at hand */
     int64_t fingerprint;     /* of the training data: a resumed run must have the same */
-    int64_t examples;        /* of an epoch, of objectives that read files of their own */
+    int64_t examples;        /* in an epoch, of objectives that read their own files */
     int64_t step_examples;   /* that were taken before the step */
     int64_t run_examples;    /* of the whole run, for what changes in its course; set before the
                               * first step; 0: nothing changes */
-    int64_t ramp_examples;   /* the first half of so many examples are cut into quarters, the second
-                              * half into halves: sequences grow in the course of the run, and every
-                              * batch has as many tokens; 0: none are cut */
+    int64_t ramp_examples;   /* sequences grow: the first half of so many examples are cut into
+                              * quarters, the second half into halves; batches keep their number of
+                              * tokens. 0: none are cut */
     void *context;           /* the objective's own */
     void *standard_options;  /* where the setup gave none */
 } wg_training;
@@ -102,8 +103,8 @@ WG_API void wg_training_free(wg_training *training);
  * /objective and /train/data, and refuses to resume with other data than the run was begun with. */
 WG_API wg_task wg_training_task(wg_training *training);
 
-/* Measures the model on the whole held-out data. Collective with a group in the setup, of which
- * rank 0 writes predictions. -1 with [STATE if there is none] */
+/* Measures the model on the whole held-out data. With a group in the setup it is collective, and
+ * rank 0 writes the predictions. -1 with [STATE if there is no held-out data] */
 WG_API int wg_training_evaluate(wg_training *training, wg_metrics *metrics);
 
 /* ---- Use ---- */
@@ -124,13 +125,13 @@ enum { WG_FILLS_BY_RANK = 1, WG_FILLS_BY_BEAM = 2, WG_FILLS_BY_DRAWING = 4 };
 typedef struct wg_prompt_room {
     int64_t positions;    /* of the model */
     int64_t most_read;    /* tokens that a prompt may have */
-    int64_t most_written; /* tokens for which there are positions behind this prompt */
+    int64_t most_written; /* tokens that the positions left after this prompt can hold */
 } wg_prompt_room;
 
 /* How sentences are translated. */
 typedef struct wg_translation_use {
     int64_t batch;        /* texts that are translated at a time; 0: 32 */
-    wg_beam_options beam; /* its start and end are the model's, whatever stands there */
+    wg_beam_options beam; /* start and end are ignored: the model has them */
     int64_t first_number; /* how messages count the first text; 0: 1 */
     wg_group *group;      /* whose ranks share out the batches: collective. NULL: none */
 } wg_translation_use;
@@ -143,7 +144,7 @@ typedef struct wg_candidate {
 /* The result for one blank. */
 typedef struct wg_filled_blank {
     char *name;            /* "<extra_id_0>"; NULL: it has none */
-    char *text;            /* what is written there; NULL where candidates are ranked */
+    char *text;            /* the text written into the blank; NULL where candidates are ranked */
     int64_t tokens;        /* of the text */
     wg_generation_end end; /* why the text ended */
     int64_t candidate_count;
@@ -151,7 +152,7 @@ typedef struct wg_filled_blank {
 } wg_filled_blank;
 
 typedef struct wg_filled {
-    char *text; /* with its blanks filled; NULL where the blanks are told one by one */
+    char *text; /* with its blanks filled; NULL: see each blank */
     int64_t blank_count;
     wg_filled_blank *blanks;
 } wg_filled;
@@ -163,7 +164,7 @@ WG_API void wg_filled_clear(wg_filled *filled);
 
 typedef struct wg_text_source {
     const char *text; /* UTF-8 */
-    const char *file; /* for messages; NULL: the number of the text is told */
+    const char *file; /* for messages; NULL: they name the number of the text */
     int64_t line;
 } wg_text_source;
 
@@ -183,7 +184,7 @@ typedef struct wg_score_options {
     wg_group *group; /* whose ranks share out the batches: collective. NULL: none */
 } wg_score_options;
 
-/* Texts of one length in a batch. */
+/* A batch of texts of equal length. */
 typedef struct wg_text_batch {
     int64_t count, length; /* B, n */
     const int32_t *ids;    /* (B, n), without [CLS] and the like */
@@ -202,7 +203,7 @@ WG_API int wg_score_texts(const wg_objective *objective, const wg_model *model,
 
 typedef enum wg_text_pooling {
     WG_POOL_MEAN, /* the mean of the hidden states */
-    WG_POOL_TOKEN /* the hidden state of [CLS]; of decoders that of the last token */
+    WG_POOL_TOKEN /* the hidden state of [CLS], in decoders of the last token */
 } wg_text_pooling;
 
 typedef struct wg_embed_options {
@@ -233,7 +234,7 @@ typedef struct wg_metric_row {
 } wg_metric_row;
 
 typedef struct wg_objective_data {
-    wg_dataset_kind text; /* of the datasets that it wants, if it reads no files of its own */
+    wg_dataset_kind text;                 /* of its datasets; unused where it reads its own files */
     int64_t usual_batch, usual_sequence;  /* 0: 32 and 128, within the model's positions */
     void (*sizes)(wg_training *training); /* chooses sizes that the setup leaves 0; NULL: these */
     bool cuts_sequences;                  /* it knows ramp_examples */
@@ -241,11 +242,11 @@ typedef struct wg_objective_data {
     /* Batches of a text of that kind, which must outlive them, to train on or to measure with. The
      * setup has tokenizer, batch, sequence and seed; without options, which has no model, either,
      * standard values count. NULL without an error: it is measured otherwise. The function is NULL
-     * for objectives that read files of their own. [ARGUMENT for a tokenizer without the tokens
+     * for objectives that read their own files. [ARGUMENT for a tokenizer without the tokens
      * that the objective needs, or a text too short; MEMORY] */
     wg_batches *(*batches)(const wg_training_setup *setup, const wg_dataset *text, bool measured);
-    size_t batch_size, batch_tokens; /* of the struct of a batch, and where in it the number of its
-                                      * tokens stands, an int64_t */
+    size_t batch_size, batch_tokens; /* the size of the struct of a batch, and the offset of the
+                                      * int64_t member that counts its tokens */
 
     void (*describe)(const wg_training *training, FILE *stream); /* the text, before training */
 } wg_objective_data;
@@ -261,16 +262,17 @@ typedef struct wg_objective_training {
                 wg_tokenizer **tokenizer);
     char *(*config)(const wg_training *training); /* kept as /config; NULL: the model's own */
 
-    /* `begin` checks the setup and makes the context, and of files of its own batches, fingerprint
-     * and examples; `end` frees the context, also after a `begin` that failed. Both may be NULL. */
+    /* `begin` checks the setup and makes the context; an objective that reads its own files also
+     * sets batches, fingerprint and examples. `end` frees the context, also after a `begin` that
+     * failed. Both may be NULL. */
     int (*begin)(wg_training *training);
     void (*end)(wg_training *training);
 
     /* Called before the batches of each step, for what changes in the course of a run; or NULL. */
     void (*begin_step)(wg_training *training);
 
-    /* The loss of a batch, or its parts, as wg_task has them, and what they weigh. `weigh` is NULL
-     * where all batches of as many examples weigh the same. */
+    /* The loss of a batch, or its parts, as in wg_task; and their weights. `weigh` is NULL where
+     * the number of examples alone decides the weight of a batch. */
     wg_tensor *(*loss)(wg_training *training, const void *batch, wg_metrics *metrics);
     void (*weigh)(const wg_training *training, const void *batch, wg_loss_part *parts);
 
@@ -292,7 +294,7 @@ typedef struct wg_objective_use {
 
     /* Scores a batch of texts. It runs its forwards by wg__score_losses, and gives up where that
      * fails. */
-    int64_t score_frame;      /* positions that a text takes beside those of its tokens */
+    int64_t score_frame;      /* positions that a text takes beside its tokens */
     bool scores_within_words; /* it takes that option */
     bool scores_causally;     /* it takes that option */
     int (*score)(const wg_model *model, const wg_tokenizer *tokenizer,
@@ -304,12 +306,12 @@ struct wg_objective {
     const char *title;    /* a line with its paper, for --help and docs */
     int shapes;           /* wg_model_shape values, or'ed: the models that it takes */
     bool finetunes;       /* reached by `finetune --task NAME`: begins from a checkpoint */
-    const char *marks[2]; /* how to recognise a checkpoint that does not name its objective, such as
-                           * a converted one: a dataset ("/model/qa_outputs/weight"), a key of
-                           * /config, or a key and how its text, or the first of its list, ends
-                           * ("problem_type=regression"); NULL: no more. The first row of the table
-                           * with a match is taken */
-    wg_setting_table settings; /* rows of its own options; size 0: none */
+    const char *marks[2]; /* how to recognise a checkpoint that does not name its objective, for
+                           * instance a converted one: a dataset ("/model/qa_outputs/weight"), a
+                           * key of /config, or a key and the end of its text or of its list's
+                           * first text ("problem_type=regression"); NULL: no more. The first
+                           * matching row of the table wins */
+    wg_setting_table settings; /* rows of its options; size 0: none */
     const char *defaults;      /* how its runs differ from usual settings, as JSON; NULL: nothing */
     unsigned evaluation;       /* which wg_evaluation_options it takes: WG_EVALUATES_... or'ed */
 
@@ -320,25 +322,25 @@ struct wg_objective {
 
     /* Results. Each line goes to `stream`. */
     const wg_metric_row *metrics; /* up to one without a name */
-    const char *headline; /* fine-tuning only: the metric by which models are compared, the first of
-                           * these that there is: "f1,accuracy" */
+    const char *headline; /* fine-tuning only: the metric that compares models, the first that the
+                           * evaluation has: "f1,accuracy" */
     void (*print)(const wg_metrics *metrics, FILE *stream);
 };
 
 /* Shows the next batch of blank-infilling as tables. [STATE for another objective] */
 WG_API int wg_training_show_batch(wg_training *training, FILE *stream);
 
-/* Translates by a model of wg_translation, in evaluation mode. translations[i], freed with
- * wg_text_free, is that of texts[i]; all NULL after a failure. `options` may be NULL. */
+/* Translates by a model of wg_translation, in evaluation mode. translations[i] translates texts[i],
+ * and is freed with wg_text_free; all are NULL after a failure. `options` may be NULL. */
 WG_API int wg_translate_texts(const wg_model *model, const wg_tokenizer *tokenizer,
                               const wg_translation_use *options, int64_t count,
                               const char *const *texts, char **translations);
 
-/* masked-lm, mlm, hybrid, causal-lm, blank-infilling, span-corruption, translation, classify,
- * squad, cloze, multi-label, regression, tokens and contrastive. */
-extern WG_API const wg_objective wg_masked_lm, wg_mlm, wg_hybrid, wg_causal_lm, wg_blank_infilling,
-    wg_span_corruption, wg_translation, wg_classification, wg_question_answering,
-    wg_cloze_objective, wg_multi_label, wg_regression, wg_token_labels, wg_contrastive;
+/* masked-lm, mlm, hybrid, blank-infilling, causal-lm, span-corruption, translation, classify,
+ * multi-label, regression, tokens, contrastive, squad and cloze. */
+extern WG_API const wg_objective wg_masked_lm, wg_mlm, wg_hybrid, wg_blank_infilling, wg_causal_lm,
+    wg_span_corruption, wg_translation, wg_classification, wg_multi_label, wg_regression,
+    wg_token_labels, wg_contrastive, wg_question_answering, wg_cloze_objective;
 
 /* The unit of masking. */
 typedef enum wg_mask_unit { WG_MASK_TOKENS, WG_MASK_WORDS, WG_MASK_SPANS } wg_mask_unit;
@@ -356,7 +358,7 @@ typedef struct wg_mlm_options {
 typedef struct wg_blank_infilling_options {
     double masked_share;   /* of a text, at least: 0.15 */
     double span_mean;      /* of the Poisson distribution of the lengths of spans: 3 */
-    double sentence_share; /* of texts in which whole sentences are masked: 0.25 */
+    double sentence_share; /* of texts with whole sentences masked: 0.25 */
     double document_share; /* of texts with one span at the end: 0.25 */
 } wg_blank_infilling_options;
 
@@ -383,8 +385,8 @@ typedef struct wg_token_labels_options {
 
 /* The options of wg_cloze_objective. A checkpoint that is resumed or measured has its own. The
  * pattern has one blank ("[MASK]", or "[sMASK]" or "[gMASK]") and a place for each text of an
- * example: "{text}" for one, "{text_a}" and "{text_b}" for two, in any order. A verbalizer is what
- * the blank holds for a label. */
+ * example: "{text}" for one, "{text_a}" and "{text_b}" for two, in any order. A verbalizer is the
+ * text that fills the blank for a label. */
 typedef struct wg_cloze_options {
     const char *pattern;
     wg_setting_list verbalizer; /* "LABEL=TEXT" each */

@@ -27,16 +27,12 @@ typedef struct answer_span {
     double score; /* logit of the first and of the last */
 } answer_span;
 
-static wg__examples *read_questions(const wg_training_setup *setup, const void *own,
-                                    const char *path, const wg_tokenizer *tokenizer,
-                                    wg__labels *labels) {
-    (void)own, (void)labels;
+static wg__examples *read_questions(wg__head_kind kind, const wg_training_setup *setup,
+                                    const void *own, const char *path,
+                                    const wg_tokenizer *tokenizer, wg__labels *labels) {
+    (void)kind, (void)own, (void)labels;
     return (wg__examples *)wg__squad_load(path, tokenizer,
                                           &(wg__squad_options){.sequence = setup->sequence});
-}
-
-static const wg__squad *squad_of(const wg__examples *examples) {
-    return (const wg__squad *)examples;
 }
 
 /* Logits of the answers' first and last tokens. Padding gets -1e9, so that it adds nothing to the
@@ -105,6 +101,7 @@ static void search_window(const wg__squad *held_out, int64_t index, const float 
 static int predict(const wg_training *t, int64_t first, int64_t count, wg_tensor *const ends[2],
                    const wg__example_batch *batch, wg_metrics *metrics) {
     const wg__head_run *run = t->context;
+    const wg__squad *held_out = (const wg__squad *)run->held_out;
     answer_span *answers = run->predictions;
     const double mean = wg_item(loss(ends, batch));
     wg_tensor *start = wg_contiguous(wg_cast(ends[0], WG_F32));
@@ -114,15 +111,15 @@ static int predict(const wg_training *t, int64_t first, int64_t count, wg_tensor
     const int64_t length = wg_tensor_size(start, 1);
     const float *starts = wg_tensor_data(start), *lasts = wg_tensor_data(end);
     for (int64_t i = 0; i < count; i++)
-        search_window(squad_of(run->held_out), first + i, starts + i * length, lasts + i * length,
-                      length, &answers[first + i]);
+        search_window(held_out, first + i, starts + i * length, lasts + i * length, length,
+                      &answers[first + i]);
     metrics->tokens += batch->inputs.tokens;
     return wg_metrics_add(metrics, "loss", mean, (double)count);
 }
 
-/* The best answer of each question, of the windows that have it the first of equal ones. */
+/* The best answer of each question over its windows; the first window wins a tie. */
 static answer_span *choose_answers(const wg__head_run *run) {
-    const wg__squad *squad = squad_of(run->held_out);
+    const wg__squad *squad = (const wg__squad *)run->held_out;
     const answer_span *found = run->predictions;
     answer_span *answers = wg__alloc_array(wg__squad_questions(squad), sizeof *answers);
     for (int64_t q = 0; answers && q < wg__squad_questions(squad); q++)
@@ -136,7 +133,7 @@ static answer_span *choose_answers(const wg__head_run *run) {
 }
 
 static int measure(const wg__head_run *run, wg_metrics *metrics) {
-    const wg__squad *squad = squad_of(run->held_out);
+    const wg__squad *squad = (const wg__squad *)run->held_out;
     bool chinese = false; /* whether most characters of the wanted answers are Chinese */
     int64_t ideographs = 0, letters = 0;
     for (int64_t q = 0; q < wg__squad_questions(squad); q++)
@@ -147,7 +144,7 @@ static int measure(const wg__head_run *run, wg_metrics *metrics) {
     if (status == 0 && chinese)
         status = wg_metrics_add(metrics, "by_character", 1, 1);
     for (int64_t q = 0; status == 0 && q < wg__squad_questions(squad); q++) {
-        /* The best scores of an answer over all that were wanted. */
+        /* The best scores of the answer over all reference answers. */
         double exact = 0, f1 = 0;
         char *text = answers[q].first < 0
                          ? NULL
@@ -171,7 +168,7 @@ static int measure(const wg__head_run *run, wg_metrics *metrics) {
 
 /* {"ID": "TEXT", ...}, as the official script reads it. */
 static int write_answers(const wg__head_run *run, const char *path) {
-    const wg__squad *squad = squad_of(run->held_out);
+    const wg__squad *squad = (const wg__squad *)run->held_out;
     answer_span *answers = choose_answers(run);
     json_t *object = json_object();
     for (int64_t q = 0; answers && q < wg__squad_questions(squad); q++) {
@@ -192,9 +189,9 @@ static int write_answers(const wg__head_run *run, const char *path) {
 static void describe(const wg_training *t, FILE *stream) {
     const wg__head_run *run = t->context;
     fprintf(stream, "text   %lld questions in %lld windows; %lld questions to measure on\n",
-            (long long)wg__squad_questions(squad_of(run->training)),
+            (long long)wg__squad_questions((const wg__squad *)run->training),
             (long long)run->training->count,
-            (long long)wg__squad_questions(squad_of(run->held_out)));
+            (long long)wg__squad_questions((const wg__squad *)run->held_out));
 }
 
 static const wg_metric_row rows[] = {

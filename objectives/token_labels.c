@@ -1,14 +1,14 @@
-/* Labels of words, such as parts of speech and named entities, by an encoder with a head on every
- * token (Devlin et al. 2019, section 5.3).
+/* Labels of words, for instance parts of speech and named entities, by an encoder with a head on
+ * every token (Devlin et al. 2019, section 5.3).
  *
  *     sentences of tagged words --> windows, shuffled --> encoder, dropout, classifier -->
  *     cross-entropy of the first piece of each word
  *
  * The labels are the tags of the training file, in the order of wg__labels_sort. Metric of a step,
  * beside its loss: accuracy. Of an evaluation: `loss`, `accuracy` and `majority` (the accuracy of
- * always predicting the commonest tag) of words, and, where all tags are those of spans ("O",
- * "B-person", "I-person"), `precision`, `recall` and `f1` of spans, as seqeval and conlleval count
- * them. */
+ * always predicting the commonest tag) of words. If all tags mark spans ("O", "B-person",
+ * "I-person"), also `precision`, `recall` and `f1` of spans, as seqeval and conlleval count them.
+ */
 #include "data/dataset/examples.h"
 #include "data/score/score.h"
 #include "objectives/head.h"
@@ -16,21 +16,18 @@
 #include "tensor/internal.h"
 #include "tensor/ops.h"
 
-static wg__examples *read_words(const wg_training_setup *setup, const void *own, const char *path,
-                                const wg_tokenizer *tokenizer, wg__labels *labels) {
+static wg__examples *read_words(wg__head_kind kind, const wg_training_setup *setup, const void *own,
+                                const char *path, const wg_tokenizer *tokenizer,
+                                wg__labels *labels) {
     enum { FRAME = 2 }; /* [CLS] and [SEP] */
     const wg_token_labels_options *options = setup->options;
     wg__tagged_words_options reading = {.room = wg__larger(setup->sequence - FRAME, 0)};
-    (void)own;
+    (void)kind, (void)own;
     if (options) {
         reading.token_column = options->token_column;
         reading.tag_column = options->tag_column;
     }
     return (wg__examples *)wg__tagged_words_load(path, tokenizer, labels, &reading);
-}
-
-static const wg__tagged_words *words_of(const wg__examples *examples) {
-    return (const wg__tagged_words *)examples;
 }
 
 /* Logits of the tags at all places, (B T, K). */
@@ -41,17 +38,15 @@ static int outputs(const wg_training *t, const wg__example_batch *batch, wg_tens
     return logits[0] ? 0 : -1;
 }
 
-static wg_tensor *wanted_of(const wg__example_batch *batch) {
-    return wg_reshape(batch->targets[0], WG_DIMS(-1));
-}
-
 static wg_tensor *loss(wg_tensor *const logits[2], const wg__example_batch *batch) {
-    return wg_cross_entropy(logits[0], wanted_of(batch), WG_IGNORE_INDEX, NULL);
+    wg_tensor *wanted = wg_reshape(batch->targets[0], WG_DIMS(-1));
+    return wg_cross_entropy(logits[0], wanted, WG_IGNORE_INDEX, NULL);
 }
 
 static int measure_step(wg_tensor *const logits[2], const wg__example_batch *batch,
                         wg_metrics *metrics) {
-    wg_tensor *right = wg_eq(wg_argmax(logits[0], 1, false), wanted_of(batch));
+    wg_tensor *wanted = wg_reshape(batch->targets[0], WG_DIMS(-1));
+    wg_tensor *right = wg_eq(wg_argmax(logits[0], 1, false), wanted);
     const double count = wg_item(wg_sum(wg_cast(right, WG_F64), WG_ALL, false));
     return wg_metrics_add(metrics, "accuracy", count / (double)batch->words, (double)batch->words);
 }
@@ -64,9 +59,11 @@ static void weigh(const wg_training *t, const void *batch, wg_loss_part *parts) 
 static int predict(const wg_training *t, int64_t first, int64_t count, wg_tensor *const logits[2],
                    const wg__example_batch *batch, wg_metrics *metrics) {
     const wg__head_run *run = t->context;
-    int64_t *predicted = (int64_t *)run->predictions + words_of(run->held_out)->windows[first];
+    const wg__tagged_words *words = (const wg__tagged_words *)run->held_out;
+    int64_t *predicted = (int64_t *)run->predictions + words->windows[first];
     (void)count;
-    wg_tensor *wanted = wanted_of(batch), *best = wg_argmax(logits[0], 1, false);
+    wg_tensor *wanted = wg_reshape(batch->targets[0], WG_DIMS(-1));
+    wg_tensor *best = wg_argmax(logits[0], 1, false);
     const double mean = wg_item(loss(logits, batch));
     if (!best || wg_error_pending())
         return -1;
@@ -79,7 +76,7 @@ static int predict(const wg_training *t, int64_t first, int64_t count, wg_tensor
 }
 
 static int measure_spans(const wg__head_run *run, wg_metrics *metrics) {
-    const wg__tagged_words *words = words_of(run->held_out);
+    const wg__tagged_words *words = (const wg__tagged_words *)run->held_out;
     const int64_t *predicted = run->predictions;
     char *const *names = run->labels->names;
     wg__span_counts counts = {0};
@@ -106,9 +103,9 @@ static int measure_spans(const wg__head_run *run, wg_metrics *metrics) {
                           weight);
 }
 
-/* The shares of words whose tag is right, and of the commonest tag; and of spans. */
+/* The shares of words with the right tag and with the commonest tag; then the metrics of spans. */
 static int measure(const wg__head_run *run, wg_metrics *metrics) {
-    const wg__tagged_words *words = words_of(run->held_out);
+    const wg__tagged_words *words = (const wg__tagged_words *)run->held_out;
     const int64_t *predicted = run->predictions;
     int64_t *counts = wg__calloc((size_t)run->labels->count, sizeof *counts), right = 0, most = 0;
     for (int64_t i = 0; counts && i < words->count; i++) {
@@ -132,7 +129,7 @@ static int measure(const wg__head_run *run, wg_metrics *metrics) {
 
 /* Word, tag and predicted tag a line, as conlleval reads them, an empty line behind a sentence. */
 static int write_words(const wg__head_run *run, const char *path) {
-    const wg__tagged_words *words = words_of(run->held_out);
+    const wg__tagged_words *words = (const wg__tagged_words *)run->held_out;
     const int64_t *predicted = run->predictions;
     char *const *names = run->labels->names;
     FILE *file = wg__predictions_open(path);
@@ -147,7 +144,8 @@ static int write_words(const wg__head_run *run, const char *path) {
 
 static void describe(const wg_training *t, FILE *stream) {
     const wg__head_run *run = t->context;
-    const wg__tagged_words *words = words_of(run->training), *held_out = words_of(run->held_out);
+    const wg__tagged_words *words = (const wg__tagged_words *)run->training;
+    const wg__tagged_words *held_out = (const wg__tagged_words *)run->held_out;
     fprintf(stream,
             "text   %lld sentences of %lld words with %lld tags, in %lld windows; %lld sentences "
             "to measure on\n",
