@@ -106,8 +106,8 @@ typedef struct wg__blank_fill_options {
     double alpha;           /* the search's length penalty, as in beam.h */
     int64_t max_tokens;     /* of each blank; 0: up to the model's positions */
     wg_generator generator; /* of all draws */
-    /* Called for each token as it is drawn, `text` being the number of its blank; not by a search.
-     */
+    /* Called for each token as it is drawn, with the number of its blank as `text`; not in a
+     * search. */
     void (*listener)(const wg_generated_token *token, void *context);
     void *listener_context;
     const volatile sig_atomic_t *stop; /* not 0: write no more. NULL: none */

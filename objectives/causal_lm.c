@@ -100,16 +100,14 @@ wg_batches *wg_causal_batches_new(const wg_dataset *stream,
         &s->windows, (wg_batch_source){.build = build, .free = free_source}, batch, o.seed);
 }
 
-/* An evaluation alone takes as many positions as the model has, within reason, and batches whose
- * logits stay small. */
+/* An evaluation without training uses all positions of the model, up to LONGEST, and batches of
+ * about TOKENS tokens, to keep the logits small. */
 static void choose_sizes(wg_training *t) {
     enum { LONGEST = 1024, TOKENS = 2048 };
     wg_training_setup *setup = &t->setup;
     const int64_t positions = wg_model_sizes_of(setup->model).positions;
     if (setup->sequence == 0)
-        setup->sequence = setup->training       ? (positions < 128 ? positions : 128)
-                          : positions < LONGEST ? positions
-                                                : LONGEST;
+        setup->sequence = wg__smaller(positions, setup->training ? 128 : LONGEST);
     if (setup->batch == 0 && !setup->training)
         setup->batch = setup->sequence < TOKENS ? TOKENS / setup->sequence : 1;
 }
@@ -159,21 +157,18 @@ static wg_tensor *loss_of(wg_training *t, const void *batch, wg_metrics *metrics
     return batch_loss(t, batch, wg__sequence_parts(t));
 }
 
-static bool by_document(const wg_training *t) {
-    return t->setup.evaluation && t->setup.evaluation->by_document;
-}
-
 /* Measures on `count` windows from number `first` on. The last one may be shorter. */
 static int evaluate_batch(const wg_training *t, int64_t first, int64_t count, void *context,
                           wg_metrics *metrics) {
     (void)context;
     causal *mine = t->context;
+    const wg_evaluation_options *how = t->setup.evaluation;
     const wg_dataset *text = t->setup.held_out;
     const int64_t sequence = t->setup.sequence, tokens = wg_dataset_tokens(text);
     wg_causal_batch batch;
     for (int64_t i = first; i < first + count; i++)
         mine->windows[i - first] =
-            by_document(t)
+            how && how->by_document
                 ? (wg_token_window){wg__dataset_document_start(text, i),
                                     wg__dataset_document_start(text, i + 1)}
                 : (wg_token_window){i * sequence, wg__smaller((i + 1) * sequence + 1, tokens)};
@@ -185,9 +180,10 @@ static int evaluate_batch(const wg_training *t, int64_t first, int64_t count, vo
 }
 
 static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
+    const wg_evaluation_options *how = t->setup.evaluation;
     const wg_dataset *text = t->setup.held_out;
     const int64_t batch = t->setup.batch;
-    const int64_t all = by_document(t)
+    const int64_t all = how && how->by_document
                             ? wg__dataset_documents(text)
                             : wg__ceil_divide(wg_dataset_tokens(text) - 1, t->setup.sequence);
     const int64_t windows = batches > 0 && batches * batch < all ? batches * batch : all;
@@ -221,8 +217,8 @@ static void print(const wg_metrics *metrics, FILE *stream) {
     fprintf(stream, "by frequency          %.4f\n", wg_metrics_get(metrics, "unigram_loss"));
 }
 
-/* The prompt begins with the token of a text's begin, unless that is also its end (GPT-2's prompts
- * have none in front); without a prompt the text is that token alone. */
+/* The prompt begins with the begin token, unless the same token ends texts (GPT-2's prompts have no
+ * begin token); without a prompt the text is the begin token alone. */
 static int read_prompt(const wg_model *model, const wg_tokenizer *tokenizer, const char *prompt,
                        wg_generation *text, wg_prompt_room *room) {
     const int64_t positions = wg_model_sizes_of(model).positions;

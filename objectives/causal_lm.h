@@ -2,10 +2,10 @@
  *
  *     stream   t h e   w h i t e   r a b b i t ...
  *     ids      t h e _ w                 labels   h e _ w h        a window of T + 1 tokens
- *              h i t e _                          i t e _ r        the next of the text
+ *              h i t e _                          i t e _ r        the next window
  *
- * In each epoch windows are cut one behind the other, from an offset below T on that is drawn anew,
- * and taken in a shuffled order.
+ * Each epoch draws an offset below T, cuts windows one after another from there on, and shuffles
+ * them.
  *
  * Metrics of an evaluation: `loss` (the mean over tokens), `perplexity` (e to it), `bits_per_byte`
  * (loss / log 2 x tokens / bytes of the held-out text, whatever the tokenizer) and `unigram_loss`
@@ -30,9 +30,8 @@ typedef struct wg_token_window {
     int64_t start, end;
 } wg_token_window;
 
-/* Fills `batch` with these windows, whose tokens but the last are ids, and but the first labels; of
- * each as many as `sequence` takes. [scope; INDEX for a window that is not within the stream;
- * MEMORY] */
+/* Fills `batch` with these windows: ids are all tokens of a window but the last, labels all but the
+ * first, both cut to `sequence`. [scope; INDEX for a window outside the stream; MEMORY] */
 int wg__causal_batch_read(const wg_dataset *stream, int64_t count, const wg_token_window *windows,
                           int64_t sequence, wg_causal_batch *batch);
 

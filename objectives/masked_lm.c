@@ -47,7 +47,7 @@ static wg_batches *pair_batches(const wg_training_setup *setup, const wg_dataset
                                                           .seed = setup->seed});
 }
 
-/* Evaluations mask the same share whatever training does, so that their losses compare. */
+/* Evaluations always mask the same share, so that their losses compare. */
 static wg_batches *packed_batches_of(const wg_training_setup *setup, const wg_dataset *text,
                                      bool measured, bool from_before) {
     const wg_mlm_options *options = setup->options;
@@ -81,8 +81,8 @@ static int64_t count_labels(wg_tensor *labels) {
     return count;
 }
 
-/* Of masked words; with a head for them also of next sentences, whose pooled output reads the first
- * position of each sequence alone; and of next tokens. */
+/* The losses of masked words; of next sentences, if the model has a head for them: it reads the
+ * pooled first position of each sequence; and of next tokens. */
 int wg__masked_loss_of(const wg_model *model, const wg__masked_batch *batch, int64_t sequence_parts,
                        wg__masked_loss *loss) {
     const wg_model_type *type = model->type;
@@ -150,13 +150,13 @@ static void begin_step(wg_training *t) {
                                                  done * (o->final_masked_share - o->masked_share));
 }
 
-/* How many of the sequences of a batch are masked, as a share. */
+/* The share of the sequences of a batch that are masked, not causal. */
 static double masked_rows(const wg__masked_batch *batch) {
     return batch->ids ? (double)wg_tensor_count(batch->ids) / (double)batch->tokens : 0;
 }
 
-/* Adds the metrics of the losses of a batch. All ranks name all metrics of hybrid, also a rank
- * whose batch has sequences of one kind only. */
+/* Adds the metrics of the losses of a batch. All ranks name all metrics of hybrid, even if a batch
+ * has only masked or only causal sequences. */
 static int add_metrics(const wg_training *t, const wg__masked_loss *loss, wg_metrics *metrics) {
     const bool hybrid = t->objective == &wg_hybrid;
     const char *const names[2][2] = {
@@ -175,7 +175,7 @@ static int add_metrics(const wg_training *t, const wg__masked_loss *loss, wg_met
     return 0;
 }
 
-/* Of hybrid each part is times the share of its sequences. */
+/* In hybrid each part is weighted by the share of its sequences. */
 static wg_tensor *loss_of(wg_training *t, const void *read, wg_metrics *metrics) {
     const wg__masked_batch *batch = read;
     wg__masked_loss loss;
@@ -323,7 +323,7 @@ static int fill_masks(const wg_model *model, const wg_tokenizer *tokenizer,
     filled->blanks = status == 0 ? wg__calloc((size_t)masks, sizeof *filled->blanks) : NULL;
     filled->blank_count = filled->blanks ? masks : 0;
     for (int64_t i = 0; i < filled->blank_count && status == 0; i++) {
-        /* The `top` likeliest of `count` tokens; those that were taken have probability -1. */
+        /* The `top` likeliest of the known tokens; a chosen token gets probability -1. */
         float *row = values + i * vocabulary;
         const int64_t top = options->top ? options->top : USUAL_TOP;
         wg_filled_blank *blank = &filled->blanks[i];
@@ -357,13 +357,13 @@ static int fill_hybrid(const wg_model *model, const wg_tokenizer *tokenizer,
 }
 
 /* Texts are scored by the pseudo-log-likelihood (Salazar et al. 2020, arXiv:1910.14659, eq. 1): the
- * sum over the tokens of log p(token | the others). A row of a forward is a text with one token
- * masked:
+ * sum over the tokens of log p(token | all remaining tokens). A row of a forward is a text with one
+ * token masked:
  *
  *     [CLS] [MASK] ##ing on [SEP]    [CLS] sing [MASK] on [SEP]    [CLS] sing ##ing [MASK] [SEP]
  *
- * Within words the later tokens of the same word are masked with it (Kauf & Ivanova 2023,
- * arXiv:2305.10588, PLL-word-l2r), since they tell what a rare word is:
+ * With `within_words` the later tokens of the same word are masked too (Kauf & Ivanova 2023,
+ * arXiv:2305.10588, PLL-word-l2r), since they would reveal a rare word:
  *
  *     [CLS] [MASK] [MASK] on [SEP]   [CLS] sing [MASK] on [SEP]    [CLS] sing ##ing [MASK] [SEP]
  *

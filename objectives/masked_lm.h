@@ -23,12 +23,13 @@
  *     text        ... the man went to the shop | A new document ...
  *     ids         [CLS] the man [MASK] to the [SEP] a new [MASK] ...       T tokens, no padding
  *
- * In each epoch the text is cut into windows one after the other from a random offset on; a window
- * goes on behind the end of a document with [SEP]. A share of its tokens is predicted: of these
- * units 80 % are replaced by [MASK], 10 % by random tokens, and 10 % stay. The share may change
- * linearly over the run   (Warner et al. 2024; Yang et al. 2023, arXiv:2212.05650).
+ * Each epoch cuts the text into consecutive windows from a random offset on; where a document ends
+ * within a window, the window has [SEP] and goes on with the next document. A share of the tokens
+ * is predicted: of their units 80 % are replaced by [MASK], 10 % by random tokens, and 10 % stay.
+ * The share may change linearly over the run   (Warner et al. 2024; Yang et al. 2023,
+ * arXiv:2212.05650).
  *
- *     unit      what is masked together
+ *     unit      tokens masked together
  *     token     one token
  *     word      the tokens of a word   (whole word masking, Devlin et al. 2019)
  *     span      words next to each other, of geometric lengths   (Joshi et al. 2020, "SpanBERT")
@@ -58,7 +59,7 @@ typedef struct wg__masked_batch {
     wg_tensor *ids;       /* (B - Bc, T) i64, with masks; NULL if all are causal */
     wg_tensor *positions; /* (N) i64, ascending, of (B - Bc) T: the hidden states to predict
                            * from */
-    wg_tensor *labels;    /* (N) i64: what stood at the masked places */
+    wg_tensor *labels;    /* (N) i64: the tokens that were masked */
     /* Of pairs. */
     wg_tensor *token_type_ids; /* (B, T) i64: 0 up to the first [SEP] and for padding, else 1 */
     wg_tensor *keep;           /* (B, T) bool: false for padding */

@@ -21,7 +21,7 @@ typedef struct packing {
     bool *begins_word;      /* (V) */
     /* One sequence in the making; T + 1 entries each. */
     int32_t *read, *tokens;
-    int64_t *units; /* where units begin that may be masked, closed by where the last one ends */
+    int64_t *units; /* the first token of each unit that may be masked */
     bool *masked;
     /* One batch in the making; B T entries each. */
     int64_t *ids, *positions, *labels;
@@ -57,16 +57,16 @@ static int64_t find_units(packing *p, int64_t *candidates) {
     const bool words = p->options.masking.unit != WG_MASK_TOKENS;
     int64_t count = 0;
     *candidates = 0;
-    bool apart = true;
+    bool after_separator = true;
     for (int64_t t = 1; t < p->options.sequence; t++) {
         const int32_t token = p->tokens[t];
         if (token == p->separator) {
-            apart = true;
+            after_separator = true;
             continue;
         }
-        if (apart || !words || p->begins_word[token])
+        if (after_separator || !words || p->begins_word[token])
             p->units[count++] = t;
-        apart = false;
+        after_separator = false;
         ++*candidates;
     }
     return count;
@@ -95,7 +95,7 @@ static void replace(packing *p, int64_t first, int64_t end, wg_generator *g, int
     }
 }
 
-/* Masks units in random order; one that is longer than what is still wanted is passed over. */
+/* Masks units in random order; skips a unit with more tokens than are still wanted. */
 static void mask_units(packing *p, int64_t count, int64_t wanted, wg_generator *g, int64_t *ids) {
     for (int64_t i = 0; i < count && wanted > 0; i++) {
         const int64_t j = wg__random_between(g, i, count - 1), start = p->units[j];
@@ -121,7 +121,7 @@ static void mask_spans(packing *p, int64_t count, int64_t wanted, wg_generator *
         const int64_t start = p->units[first];
         int64_t end = start;
         for (int64_t w = first; w < count && w < first + words; w++) {
-            if (p->units[w] != end && w > first) /* a [SEP] stands between them */
+            if (p->units[w] != end && w > first) /* a [SEP] is between them */
                 break;
             const int64_t next = unit_end(p, p->units[w]);
             if (next - start > wanted || p->masked[p->units[w]])
@@ -135,8 +135,9 @@ static void mask_spans(packing *p, int64_t count, int64_t wanted, wg_generator *
     }
 }
 
-/* Makes the causal sequences of a batch, or the others. Which are causal follows from their places:
- * that share of each stretch of an epoch is, however the stretch is cut into batches. */
+/* Makes either the causal or the masked sequences of a batch. The place of a sequence in the epoch
+ * decides whether it is causal, so every stretch of an epoch has the same share of causal sequences
+ * whatever the batch size. */
 static int build_rows(packing *p, bool causal, int64_t all, const wg_example *examples,
                       wg__masked_batch *batch) {
     const int64_t length = p->options.sequence;

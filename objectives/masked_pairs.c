@@ -28,7 +28,7 @@ typedef struct pairing {
     int64_t count, capacity;
     /* One sequence in the making, T entries each. */
     int32_t *tokens;
-    int64_t *candidates; /* places that may be masked; the chosen ones stand first */
+    int64_t *candidates; /* places that may be masked; the chosen ones come first */
     /* One batch in the making. */
     example *taken;           /* B */
     int64_t *places, *labels; /* B max_predictions entries each */
@@ -63,7 +63,7 @@ static example next_example(const pairing *p, int64_t document, int64_t *at, wg_
         chunk.first + (sentences < 2 ? 1 : wg__random_between(g, 1, sentences - 1));
     example e = {.a = {chunk.first, first_end}, .b = {first_end, chunk.end}};
     e.random = sentences < 2 || wg_random_uniform(g) < 0.5;
-    if (e.random) { /* about as many tokens from any other document, each as likely */
+    if (e.random) { /* about the remaining tokens, from a document drawn among all others */
         int64_t other = wg__random_between(g, 0, wg__dataset_documents(corpus) - 2);
         other += other >= document;
         const int64_t begin = wg__dataset_document_start(corpus, other);
@@ -89,7 +89,7 @@ static int plan(void *context, wg_epoch *epoch) {
         wg__note_source_ends(p->corpus, d + 1, p->count, &source, epoch->source_ends);
     }
     epoch->examples = p->count;
-    return wg_error_pending() ? -1 : 0; /* a disk that failed gives no places */
+    return wg_error_pending() ? -1 : 0; /* a read error leaves lengths undefined */
 }
 
 static void take(void *context, int64_t row, const wg_example *taken) {
@@ -114,8 +114,8 @@ static void choose(int64_t *candidates, int64_t count, int64_t wanted, wg_genera
     }
 }
 
-/* Makes sequence `row` of an example; adds what is masked in it to *masked. -1 with what reading
- * the corpus gives. */
+/* Makes sequence `row` of an example, and adds its masked tokens to *masked. -1 with the error of
+ * reading the corpus. */
 static int fill_row(pairing *p, int64_t row, example e, wg_generator g, wg__masked_batch *batch,
                     int64_t *masked) {
     const int64_t offset = row * p->options.sequence, room = p->options.sequence - FRAME_TOKENS;
@@ -124,10 +124,10 @@ static int fill_row(pairing *p, int64_t row, example e, wg_generator g, wg__mask
     bool *keep = (bool *)wg_tensor_data(batch->keep) + offset;
     int32_t *tokens = p->tokens;
     struct {
-        int64_t first, count; /* tokens of the corpus: what is left of a segment */
+        int64_t first, count; /* tokens of the corpus that remain of a segment */
     } a = {wg__dataset_sentence_start(p->corpus, e.a.first), segment_tokens(p->corpus, e.a)},
       b = {wg__dataset_sentence_start(p->corpus, e.b.first), segment_tokens(p->corpus, e.b)};
-    if (wg_error_pending()) /* there is no telling how long they are */
+    if (wg_error_pending()) /* the lengths are undefined */
         return -1;
     while (a.count + b.count > room) { /* the longer one loses a token, at its front or back */
         const bool front = wg_random_uniform(&g) < 0.5;

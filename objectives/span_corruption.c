@@ -16,23 +16,22 @@
 
 #define WHERE "span-corruption"
 
-static int64_t between(double x, int64_t low, int64_t high) {
-    const int64_t rounded = (int64_t)nearbyint(x);
-    return rounded < low ? low : rounded > high ? high : rounded;
-}
-
 wg__span_lengths wg__span_lengths_of(int64_t text, double density, double mean_span) {
-    const int64_t noise = between((double)text * density, 1, text - 1), rest = text - noise;
-    const int64_t spans = between((double)noise / mean_span, 1, noise < rest ? noise : rest);
+    const double rounded_noise = nearbyint((double)text * density);
+    const int64_t noise = (int64_t)fmax(1, fmin(rounded_noise, (double)(text - 1)));
+    const int64_t kept = text - noise;
+    const double rounded_spans = nearbyint((double)noise / mean_span);
+    const int64_t spans = (int64_t)fmax(1, fmin(rounded_spans, (double)wg__smaller(noise, kept)));
     return (wg__span_lengths){.text = text,
                               .noise = noise,
                               .spans = spans,
-                              .inputs = rest + spans + 1,
+                              .inputs = kept + spans + 1,
                               .targets = noise + spans + 2};
 }
 
-/* Cuts a row of items into parts, none empty, all ways being equally likely: of the places between
- * two items each is a cut with the chance that is left for it (Knuth 2, algorithm 3.4.2S). */
+/* The length of the next part when *items are cut into *parts, none empty, all cuts being equally
+ * likely: each place between two items is a cut with probability (cuts left) / (places left)
+ * (Knuth 2, algorithm 3.4.2S). */
 static int64_t next_part(wg_generator *generator, int64_t *items, int64_t *parts) {
     int64_t length = 1;
     while (*items > length &&
@@ -45,11 +44,10 @@ static int64_t next_part(wg_generator *generator, int64_t *items, int64_t *parts
 
 void wg__span_draw(const wg__span_lengths *lengths, wg_generator *generator,
                    wg_token_window *spans) {
-    int64_t noise = lengths->noise, rest = lengths->text - noise;
-    int64_t noise_parts = lengths->spans;
-    int64_t rest_parts = noise_parts;
+    int64_t noise = lengths->noise, kept = lengths->text - noise;
+    int64_t noise_parts = lengths->spans, kept_parts = lengths->spans;
     for (int64_t i = 0, at = 0; i < lengths->spans; i++) {
-        spans[i].start = at + next_part(generator, &rest, &rest_parts);
+        spans[i].start = at + next_part(generator, &kept, &kept_parts);
         spans[i].end = at = spans[i].start + next_part(generator, &noise, &noise_parts);
     }
 }
@@ -77,7 +75,7 @@ static void corrupt(const wg__sentinels *tokens, const int32_t *text, int64_t co
     *row.inputs = *row.labels = tokens->end;
 }
 
-/* The tensors of rows that stand in one piece of memory, inputs first. */
+/* Makes the tensors of `ids`: all rows of inputs, then all rows of labels. */
 static int make_batch(int64_t rows, const wg__span_lengths *lengths, const int64_t *ids,
                       wg__span_batch *batch) {
     const int64_t *labels = ids + rows * lengths->inputs;
@@ -122,9 +120,9 @@ typedef struct corruption {
     wg__windows windows;
     wg__sentinels tokens;
     wg__span_lengths lengths;
-    int32_t *read;          /* scratch: the ids of one text */
+    int32_t *read;          /* (text) scratch: ids */
     int64_t *ids;           /* scratch: B rows of S inputs, then B of T labels */
-    wg_token_window *spans; /* scratch, of one text */
+    wg_token_window *spans; /* (spans) scratch */
 } corruption;
 
 static int build(void *context, int64_t count, const wg_example *examples, void *batch) {
@@ -166,7 +164,7 @@ static int prepare(corruption *c, const wg_dataset *stream, const wg_tokenizer *
                        o->mean_span);
     if (wg__sentinels_of(tokenizer, &c->tokens) < 0)
         return -1;
-    /* The longest text that leaves no more inputs than there is room for. */
+    /* The longest text with inputs of at most `sequence` tokens. */
     wg__span_lengths lengths = wg__span_lengths_of(2, o->noise_density, o->mean_span),
                      next = lengths;
     while (next.inputs <= o->sequence) {
@@ -274,11 +272,6 @@ wg_token_window wg__span_answer(const wg__sentinels *tokens, const wg_token_list
 
 /* ---- Training ---- */
 
-static int check_vocabulary(const wg_model *model, const wg__sentinels *sentinels) {
-    return wg__check_vocabulary(WHERE, sentinels->vocab_size, " with its sentinels",
-                                wg_model_sizes_of(model).vocabulary);
-}
-
 typedef struct spans {
     wg__sentinels sentinels;
     double unigram_loss; /* of the held-out text */
@@ -295,15 +288,16 @@ static wg_batches *make_batches(const wg_training_setup *setup, const wg_dataset
 
 static int begin(wg_training *t) {
     const wg_training_setup *setup = &t->setup;
+    const wg_model_sizes sizes = wg_model_sizes_of(setup->model);
     spans *mine = t->context = wg__calloc(1, sizeof *mine);
     if (!mine || wg__sentinels_of(setup->tokenizer, &mine->sentinels) < 0 ||
-        check_vocabulary(setup->model, &mine->sentinels) < 0)
+        wg__check_vocabulary(WHERE, mine->sentinels.vocab_size, " with its sentinels",
+                             sizes.vocabulary) < 0)
         return -1;
-    const int64_t end_id = wg_model_sizes_of(setup->model).end_id;
-    if (end_id != mine->sentinels.end)
+    if (sizes.end_id != mine->sentinels.end)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "the model's eos_token_id is %lld, and the tokenizer's </s> is %ld",
-                       (long long)end_id, (long)mine->sentinels.end);
+                       (long long)sizes.end_id, (long)mine->sentinels.end);
     if (setup->held_out)
         mine->unigram_loss = wg_dataset_unigram_loss(
             setup->training ? setup->training : setup->held_out, NULL, setup->held_out);
@@ -337,7 +331,7 @@ static int measure(wg_training *t, const void *read, wg_metrics *metrics) {
     wg_tensor *logits = wg_reshape(wg_model_logits(model, decode_labels(model, batch), NULL),
                                    WG_DIMS(-1, wg_model_sizes_of(model).vocabulary));
     wg_tensor *labels = wg_reshape(batch->labels, WG_DIMS(-1));
-    /* The labels, with those that are no tokens of the text ignored. */
+    /* `text`: the labels, with sentinels and </s> ignored. */
     const wg__sentinels *sentinels = &mine->sentinels;
     wg_tensor *text = wg_empty(WG_I64, WG_DIMS(wg_tensor_count(batch->labels)));
     const int64_t *ids = wg_tensor_data(batch->labels);
@@ -382,24 +376,25 @@ static void print(const wg_metrics *metrics, FILE *stream) {
     fprintf(stream, "with sentinels   loss %.4f\n", wg_metrics_get(metrics, "loss"));
 }
 
-/* ---- Filling blanks: beam search over what may be written ----
+/* ---- Filling blanks: beam search over valid targets ----
  *
  *     <extra_id_0> tokens of the text... <extra_id_1> ... <extra_id_n> </s>       n blanks */
 
-/* A hypothesis: sentinels below `next` were said; there are `blanks` in its text. */
+/* A hypothesis: it has the sentinels below `next`, and its text has `blanks`. */
 typedef struct progress {
     int next, blanks;
-    bool empty; /* nothing is written into the blank as yet */
+    bool empty; /* the current blank has no token yet */
 } progress;
 
 typedef struct rules {
     const wg__sentinels *tokens;
     int64_t vocabulary;
-    bool *is_text;             /* (V) true for what stands in texts */
+    bool *is_text;             /* (V) true for tokens of texts: no sentinel, </s> or padding */
     progress *rows, *new_rows; /* (R) */
 } rules;
 
-/* Makes -inf of what must not be said next. Spans of training are never empty, so no blank is. */
+/* Makes the log probability of every token that may not come next -inf. Spans of training are never
+ * empty, so a blank gets at least one token. */
 static void restrict_all(void *context, int64_t rows, const int32_t *last,
                          float *log_probabilities) {
     rules *r = context;
@@ -463,7 +458,8 @@ int wg__span_fill(const wg_model *model, const wg__sentinels *tokens, wg_tensor 
     if (wg_tensor_ndim(ids) != 2)
         return wg_fail(WG_ERROR_SHAPE, WHERE, "the ids have rank %d; wanted (B, S)",
                        wg_tensor_ndim(ids));
-    if (check_vocabulary(model, tokens) < 0)
+    const int64_t vocabulary = wg_model_sizes_of(model).vocabulary;
+    if (wg__check_vocabulary(WHERE, tokens->vocab_size, " with its sentinels", vocabulary) < 0)
         return -1;
     if (how.beam < 1)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "beam is %lld; it must be at least 1",
@@ -471,9 +467,10 @@ int wg__span_fill(const wg_model *model, const wg__sentinels *tokens, wg_tensor 
     const int64_t texts = wg_tensor_size(ids, 0);
     for (int64_t b = 0; b < texts; b++)
         results[b] = (wg_beam_result){0};
-    rules r = {.tokens = tokens, .vocabulary = wg_model_sizes_of(model).vocabulary};
-    const wg_beam_rules said = {.context = &r, .restrict_rows = restrict_all, .reorder = reorder};
-    how.rules = &said;
+    rules r = {.tokens = tokens, .vocabulary = vocabulary};
+    const wg_beam_rules beam_rules = {
+        .context = &r, .restrict_rows = restrict_all, .reorder = reorder};
+    how.rules = &beam_rules;
     int64_t *lengths = wg__alloc_array(texts, sizeof *lengths);
     int result = lengths ? begin_rules(&r, ids, how.beam) : -1;
     for (int64_t b = 0; result == 0 && b < texts; b++)

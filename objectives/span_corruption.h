@@ -10,9 +10,9 @@
  * spans, each after its sentinel, and one more sentinel. The decoder reads the labels one place
  * later, after the padding token (wg_model_shift_right).
  *
- * 15 % of a text go, in spans of 3 tokens in the mean; the length of a text decides how many tokens
- * go and in how many spans. Their places are drawn evenly from all ways to cut the noise and the
- * rest into so many parts; a text begins with a part that stays and ends with a span.
+ * 15 % of the tokens are removed (the noise), in spans of 3 tokens in the mean; the length of a
+ * text decides the number of noise tokens and of spans. Noise and kept tokens are both cut into so
+ * many parts, all cuts being equally likely; a text begins with a kept part and ends with a span.
  *
  * Texts are windows of a stream, as in causal_lm.h, as long as fills the encoder: all inputs of a
  * run have one length, and all labels another, without padding.
@@ -57,12 +57,12 @@ int wg__span_batch_of_spans(const wg__sentinels *tokens, const int32_t *text, in
 
 typedef struct wg__span_lengths {
     int64_t text;            /* tokens */
-    int64_t noise, spans;    /* tokens that go, in so many spans */
+    int64_t noise, spans;    /* tokens to remove, and the number of spans */
     int64_t inputs, targets; /* S and T: with sentinels and </s> */
 } wg__span_lengths;
 
-/* The lengths for a text of 2 tokens or more: round(density text) tokens go, in round(noise /
- * mean_span) spans, halves to even; of each at least one, and one token stays. */
+/* The lengths for a text of 2 tokens or more: noise = round(density text), spans = round(noise /
+ * mean_span), halves to even; both are at least 1, and at least one token stays. */
 wg__span_lengths wg__span_lengths_of(int64_t text, double density, double mean_span);
 
 /* Draws spans of a text of these lengths; room for lengths->spans. */

@@ -1,10 +1,11 @@
-/* Texts in batches: their tokens, sorted so that texts of one length make a batch.
+/* Runs a model on texts in batches, to score or to embed them. Texts are sorted by length, so that
+ * a batch has texts of equal length and no padding.
  *
  *     texts    b d   a   c e f   b d   a c        encoded
  *     sorted   c e f | a c   b d   b d | a        the longest first, equal ones beside each other
- *     batches  c e f   a c   b d         a        of one length, so without padding
+ *     batches  c e f   a c   b d         a        one row for equal texts
  *
- * Equal texts are one row of a batch, so their results have the same bits. */
+ * Equal texts share a row of a batch, so their results are identical. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +38,7 @@ typedef struct batching {
     wg_token_list tokens; /* of all texts */
     placed_text *texts;
     int64_t count;
-    int *owners;  /* (count) the ranks that run the texts, in the order in which they were given */
+    int *owners;  /* (count) the rank that runs each text, by `number` */
     int32_t *ids; /* of a batch */
     char *rows;   /* the results of a batch */
 } batching;
@@ -85,8 +86,9 @@ static int compare(const void *left, const void *right) {
 
 /* ---- Batches ---- */
 
-/* Runs the texts from number `first` on of the same length, as many different texts as a batch
- * takes, if `owner` is this rank. Gives the number of the text behind them, or -1. */
+/* Runs a batch, if `owner` is this rank: the texts from number `first` on that have the same
+ * length, up to the number of different texts that fit. Gives the number of the text after them, or
+ * -1. */
 static int64_t run_batch(batching *b, int64_t first, int owner, char *results) {
     const wg__text_job *job = b->job;
     const int64_t length = b->texts[first].count,
@@ -153,7 +155,7 @@ int wg__run_texts(const wg__text_job *job, int64_t count, const wg_text_source *
     wg_module_train(module, false);
     b.texts = wg__alloc_array(count + 1, sizeof *b.texts);
     int status = b.texts && encode(&b, texts) == 0 ? run_all(&b, results) : -1;
-    /* Gives all ranks the results of each, unless any of them was stopped. */
+    /* Sends the results of each rank to all ranks, unless one was stopped. */
     double stopped = status > 0;
     if (wg_group_check(job->group, status < 0 ? -1 : 0) < 0 ||
         wg__group_max(job->group, WG_GROUP_F64, 1, &stopped) < 0)
@@ -172,7 +174,7 @@ int wg__run_texts(const wg__text_job *job, int64_t count, const wg_text_source *
     return status;
 }
 
-/* ---- Scores of texts: how likely a model finds them. An objective scores a batch. ---- */
+/* ---- Scores of texts: their log probability by a model. The objective scores a batch. ---- */
 
 int wg__score_losses(const wg_model *model, const wg_score_options *options,
                      const wg_model_inputs *inputs, wg_tensor *positions, wg_tensor *labels,
@@ -237,10 +239,10 @@ int wg_score_texts(const wg_objective *objective, const wg_model *model,
 /* ---- Embeddings of texts: one vector a text, from the hidden states of its tokens
  * (Reimers & Gurevych 2019, arXiv:1908.10084, section 3).
  *
- *     encoders    [CLS] text [SEP]      decoders    <s> text      those tokens that there are
+ *     encoders    [CLS] text [SEP]      decoders    <s> text      if the tokenizer has the tokens
  *
  *     mean        the mean of the hidden states of all positions
- *     token       the hidden state of the first position, of decoders the last, which sees them all
+ *     token       the hidden state of [CLS]; in decoders of the last token, which sees all tokens
  */
 
 typedef struct embedding {

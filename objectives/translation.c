@@ -74,7 +74,7 @@ static wg_batches *make_batches(const wg_training_setup *setup, const wg_dataset
         (long long)left_out, (long long)options.longest);
 }
 
-/* The batch of an evaluation alone is for the search: wg_translation_use. */
+/* Without training, --batch is the batch of the search (wg_translation_use); the loss uses 4096. */
 static void choose_sizes(wg_training *t) {
     if (!t->setup.training)
         t->setup.batch = 4096;
@@ -143,9 +143,9 @@ typedef struct translator {
     wg__translation_tokens tokens;
     int64_t count;
     sentence *sentences;     /* (count) the shortest first */
-    wg_token_list *rows;     /* (batch) borrowed from these */
+    wg_token_list *rows;     /* (batch) borrowed from `sentences` */
     wg_beam_result *results; /* (batch) */
-    int *owners;             /* (count) the ranks that translate them, in the order of the texts */
+    int *owners;             /* (count) the rank that translates each text */
     char **translations;
 } translator;
 
@@ -197,7 +197,7 @@ static char *decode(const translator *t, wg_token_list *list) {
     return text;
 }
 
-/* Of blank sentences each rank knows the translation. */
+/* Each rank translates blank sentences itself; batches of all other sentences are split. */
 static int translate_all(translator *t) {
     const int64_t batch = t->options.batch;
     const int rank = wg_group_rank(t->options.group), ranks = wg_group_size(t->options.group);
@@ -361,7 +361,7 @@ static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {
     return batches == 0 && t->setup.evaluation ? score(t, metrics) : 0;
 }
 
-/* The tokens of one side of all pairs. */
+/* The number of tokens on one side of all pairs. */
 static int64_t count_tokens(const wg_dataset *pairs, wg_side side) {
     int64_t count = 0;
     for (int64_t i = 0; i < wg__dataset_documents(pairs); i++)

@@ -2,13 +2,13 @@
  * section 5.1).
  *
  *     source   Ein Hund läuft . [end]                  S, padded
- *     target   [start] A dog runs .                    what the decoder is given
- *     labels   A dog runs . [end]                      what it is to say
+ *     target   [start] A dog runs .                    input of the decoder
+ *     labels   A dog runs . [end]                      tokens to predict
  *
- * Pairs of like length stand together: a batch has as many as fit with their padding into so many
- * tokens a side. In each epoch the pairs of equal lengths change neighbours, and the batches come
- * in a shuffled order. Of a pair its lengths are in memory, 16 bytes (40 with weights); its tokens
- * are read when its batch is built.
+ * A batch has pairs of similar length: it is filled until a side, with its padding, has a given
+ * number of tokens. Each epoch shuffles the pairs of equal lengths, and the batches. Only the
+ * lengths of a pair are in memory, 16 bytes (40 with weights); its tokens are read when its batch
+ * is built.
  *
  * Metrics of an evaluation: `loss` and `perplexity`; with wg_evaluation_options also sacreBLEU's
  * figures of the translations. */
@@ -22,8 +22,8 @@
 typedef struct wg__translation_batch {
     wg_tensor *source;      /* (B, S) i64 */
     wg_tensor *source_keep; /* (B, S) bool, false for padding; NULL where there is none */
-    wg_tensor *target;      /* (B, T) i64; padding stands at the ends, where causal attention */
-    wg_tensor *labels;      /* (B, T) i64: -100 there  ... does not see it */
+    wg_tensor *target;      /* (B, T) i64; padding is last: causal attention does not see it */
+    wg_tensor *labels;      /* (B, T) i64; -100 for padding */
     int64_t tokens;         /* labels that count */
 } wg__translation_batch;
 
@@ -44,8 +44,8 @@ typedef struct wg__translation_batch_options {
 } wg__translation_batch_options;
 
 /* Batches (wg__translation_batch) of pairs, which must outlive them; an example of wg_batches is a
- * whole batch of pairs. An epoch has as many pairs as the dataset, from each source by its present
- * weight; epochs may differ by a few batches. [ARGUMENT for options out of
+ * whole batch of pairs. An epoch has the number of pairs of the dataset, drawn from each source by
+ * its current weight; the number of batches may differ between epochs. [ARGUMENT for options out of
  * range, a batch that does not hold one sentence of the longest, or pairs that are all too long;
  * MEMORY; as reading pairs] */
 wg_batches *wg__translation_batches_new(const wg_dataset *pairs,

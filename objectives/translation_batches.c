@@ -27,12 +27,7 @@ static int table_begin(table *t, int64_t rows, int64_t columns) {
     return t->ids && t->keep ? 0 : -1;
 }
 
-static void table_end(table *t) {
-    wg__free(t->ids);
-    wg__free(t->keep);
-}
-
-/* A row: `first` unless it is -1, `count` ids, `last` likewise, and `pad` where nothing counts. */
+/* A row: `first` unless it is -1, `count` ids, `last` unless it is -1, and then `pad`. */
 static void fill_row(table *t, int64_t row, int64_t first, const int32_t *ids, int64_t count,
                      int64_t last, int64_t pad) {
     int64_t *out = t->ids + row * t->columns, used = 0;
@@ -50,17 +45,9 @@ static void fill_row(table *t, int64_t row, int64_t first, const int32_t *ids, i
     t->padded |= used < t->columns;
 }
 
-static wg_tensor *ids_of(const table *t) {
-    return wg_from_array(WG_I64, WG_DIMS(t->rows, t->columns), t->ids);
-}
-
-static int64_t pad_of(const wg__translation_tokens *tokens) {
-    return tokens->pad >= 0 ? tokens->pad : tokens->end;
-}
-
 /* The sources of a batch, and `keep`, or NULL where nothing is padded. */
 static int make_sources(const table *t, wg_tensor **source, wg_tensor **keep) {
-    *source = ids_of(t);
+    *source = wg_from_array(WG_I64, WG_DIMS(t->rows, t->columns), t->ids);
     *keep = t->padded ? wg_from_array(WG_BOOL, WG_DIMS(t->rows, t->columns), t->keep) : NULL;
     return *source && (*keep || !t->padded) ? 0 : -1;
 }
@@ -78,7 +65,7 @@ static int64_t pair_length(const wg_dataset *pairs, wg_side side, int64_t pair) 
 int wg__translation_batch_read(const wg_dataset *pairs, const wg__translation_tokens *tokens,
                                int64_t count, const int64_t *indices,
                                wg__translation_batch *batch) {
-    const int64_t pad = pad_of(tokens);
+    const int64_t pad = tokens->pad >= 0 ? tokens->pad : tokens->end;
     int result = pairs ? 0 : -1;
     *batch = (wg__translation_batch){0};
     for (wg_side side = WG_SOURCE; result == 0 && side <= WG_TARGET; side++) {
@@ -110,12 +97,14 @@ int wg__translation_batch_read(const wg_dataset *pairs, const wg__translation_to
         if (result == 0 && side == WG_SOURCE) {
             result = make_sources(&given, &batch->source, &batch->source_keep);
         } else if (result == 0) {
-            batch->target = ids_of(&given);
-            batch->labels = ids_of(&labels);
+            batch->target = wg_from_array(WG_I64, WG_DIMS(count, longest + 1), given.ids);
+            batch->labels = wg_from_array(WG_I64, WG_DIMS(count, longest + 1), labels.ids);
             result = batch->target && batch->labels ? 0 : -1;
         }
-        table_end(&given);
-        table_end(&labels);
+        wg__free(given.ids);
+        wg__free(given.keep);
+        wg__free(labels.ids);
+        wg__free(labels.keep);
         wg__free(ids);
     }
     return result;
@@ -126,23 +115,24 @@ int wg__translation_sources(int64_t count, const wg_token_list *rows,
                             wg_tensor **keep) {
     int64_t longest = 0;
     for (int64_t i = 0; i < count; i++)
-        longest = rows[i].count > longest ? rows[i].count : longest;
+        longest = wg__larger(longest, rows[i].count);
+    const int64_t pad = tokens->pad >= 0 ? tokens->pad : tokens->end;
     table t;
     int result = table_begin(&t, count, longest + 1);
     for (int64_t i = 0; result == 0 && i < count; i++)
-        fill_row(&t, i, -1, rows[i].ids, rows[i].count, tokens->end, pad_of(tokens));
+        fill_row(&t, i, -1, rows[i].ids, rows[i].count, tokens->end, pad);
     if (result == 0)
         result = make_sources(&t, source, keep);
-    table_end(&t);
+    wg__free(t.ids);
+    wg__free(t.keep);
     return result;
 }
 
-/* A pair among those of an epoch. Tokens are of the longer side, and of the source, each with its
- * end. */
+/* A pair of an epoch. */
 typedef struct candidate {
     uint32_t pair;
-    uint32_t draw; /* orders those of equal lengths */
-    int32_t longer, source;
+    uint32_t draw;          /* orders pairs of equal lengths */
+    int32_t longer, source; /* tokens of the longer side and of the source, each with its end */
 } candidate;
 
 typedef struct bucketing {
@@ -150,15 +140,14 @@ typedef struct bucketing {
     wg__translation_tokens tokens;
     wg__translation_batch_options options;
     int64_t candidate_count;
-    candidate
-        *candidates;      /* without weights in the order of the epoch, else in that of the pairs */
-    int64_t sources;      /* with weights; 0: without */
-    double *weights;      /* (sources) */
-    int64_t *source_ends; /* (sources) of candidates */
-    int64_t *chosen;      /* (candidate_count) of these, by weight; NULL without weights */
-    candidate *drawn;     /* (candidate_count) those of the epoch; `candidates` without weights */
-    int64_t *starts;      /* (most batches + 1) the one of these with which each batch begins */
-    int64_t *indices;     /* (the most pairs of a batch) scratch */
+    candidate *candidates; /* with weights in the order of the pairs, else in the epoch's order */
+    int64_t sources;       /* with weights; 0: without */
+    double *weights;       /* (sources) */
+    int64_t *source_ends;  /* (sources) of candidates */
+    int64_t *chosen;       /* (candidate_count) of `candidates`, by weight; NULL without weights */
+    candidate *drawn;      /* (candidate_count) the epoch's pairs; `candidates` without weights */
+    int64_t *starts;       /* (most batches + 1) where in `drawn` each batch begins */
+    int64_t *indices;      /* (the most pairs of a batch) scratch */
     int64_t index_count;
 } bucketing;
 
@@ -173,18 +162,18 @@ static int compare(const void *left, const void *right) {
     return (a->pair > b->pair) - (a->pair < b->pair);
 }
 
-/* Draws of an epoch's own generator that shuffling its batches never reaches. */
+/* Offsets of draws in an epoch's random sequence that shuffling its batches never reaches. */
 #define CHOOSING (UINT64_C(1) << 62)
 #define ORDERING UINT64_MAX
 
-/* Makes the batches of an epoch. Without weights the lengths in their order are those of every
- * epoch, and so are the cuts. */
+/* Makes the batches of an epoch. Without weights the sorted lengths are the same in every epoch, so
+ * the cuts between batches are the same too. */
 static int plan(void *context, wg_epoch *epoch) {
     bucketing *b = context;
     const uint64_t seed = epoch->generator.seed;
     if (b->chosen) {
-        /* Takes the pairs of an epoch by their weights. One that comes again is drawn anew: the
-         * copies do not stand together. */
+        /* Chooses the pairs of the epoch by the weights of their sources. Copies of a pair get
+         * different draws, so that they are not neighbours. */
         wg_generator generator = {.seed = seed, .offset = CHOOSING};
         const wg_batches_options weighted = {.sources = b->sources, .weights = b->weights};
         wg__weigh_examples(&weighted, b->source_ends, b->candidate_count, &generator, b->chosen);
@@ -201,8 +190,8 @@ static int plan(void *context, wg_epoch *epoch) {
             b->drawn[i].draw = wg__random_bits(seed, ORDERING, b->drawn[i].pair);
     }
     qsort(b->drawn, (size_t)b->candidate_count, sizeof *b->drawn, compare);
-    /* Cuts the pairs of an epoch, which are in order, into batches as large as they may be: a batch
-     * is as wide as its last pair. */
+    /* Cuts the sorted pairs into batches of the largest size: a batch is as wide as its last
+     * pair. */
     int64_t count = 0;
     b->starts[0] = 0;
     for (int64_t i = 1; i <= b->candidate_count; i++) {
@@ -287,8 +276,8 @@ static int prepare(bucketing *b) {
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "every pair has a sentence of more than %lld tokens",
                        (long long)b->options.longest);
-    /* Each batch but the last has as many pairs at least as fit if all of them are of the longest;
-     * and no pair has less than two tokens a side. */
+    /* A batch, except the last, has at least tokens / longest pairs, and at most tokens / 2: no
+     * pair has fewer than two tokens on its longer side. */
     const int64_t count = b->candidate_count;
     const int64_t least = b->options.tokens / b->options.longest, largest = b->options.tokens / 2;
     const size_t size = (size_t)count, most = (size_t)((count + least - 1) / least);
