@@ -362,9 +362,9 @@ static int begin_gguf(wg_weights_writer *writer, const wg_weights_options *optio
     if (put_metadata(&body, writer, &config, options->tokenizer, &keys) == 0)
         status = put_tensors(&body, writer, &config);
     uint8_t begin[24] = "GGUF", zeros[ALIGNMENT] = {0};
-    wg__put_le32(begin + 4, 3);
-    wg__put_le64(begin + 8, (uint64_t)writer->count);
-    wg__put_le64(begin + 16, (uint64_t)keys);
+    wg__put_le(begin + 4, 3, 4);
+    wg__put_le(begin + 8, (uint64_t)writer->count, 8);
+    wg__put_le(begin + 16, (uint64_t)keys, 8);
     const int64_t end = 24 + body.length, data = (end + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     if (status < 0 || wg__output_write(writer->output, 0, begin, 24) < 0 ||
         wg__output_write(writer->output, 24, body.bytes, body.length) < 0 ||

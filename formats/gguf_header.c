@@ -200,7 +200,7 @@ static int take_info(cursor *c, wg__weights_entry *entry, const char *name) {
                                 "read",
                                 name, type);
     entry->storage = types[at].storage;
-    entry->spec.dtype = wg__storage_read_as(entry->storage);
+    entry->spec.dtype = wg__storage_kinds[entry->storage].read_as;
     entry->bytes = wg__storage_bytes(entry->storage, entry->spec.ndim, entry->spec.shape);
     if (entry->bytes < 0)
         return wg__weights_fail(c->file, "%.200s has too large a shape, or rows of no whole blocks",
@@ -308,13 +308,13 @@ int wg__gguf_read(wg_weights *file, json_t **metadata) {
 
 void wg__gguf_add_u32(wg__text *header, uint32_t value) {
     uint8_t bytes[4];
-    wg__put_le32(bytes, value);
+    wg__put_le(bytes, value, 4);
     wg__text_append(header, bytes, 4);
 }
 
 void wg__gguf_add_u64(wg__text *header, uint64_t value) {
     uint8_t bytes[8];
-    wg__put_le64(bytes, value);
+    wg__put_le(bytes, value, 8);
     wg__text_append(header, bytes, 8);
 }
 

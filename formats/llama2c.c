@@ -248,12 +248,12 @@ static int begin_llama2c(wg_weights_writer *writer, const wg_weights_options *op
                                 config.vocab_size,
                                 config.max_position_embeddings};
     for (int i = 0; i < 7; i++)
-        wg__put_le32(seven + 4 * i, (uint32_t)numbers[i]);
+        wg__put_le(seven + 4 * i, (uint32_t)numbers[i], 4);
     if (version == 0 && !config.tie_word_embeddings)
-        wg__put_le32(seven + 20, (uint32_t)-config.vocab_size);
+        wg__put_le(seven + 20, (uint32_t)-config.vocab_size, 4);
     if (version) {
-        wg__put_le32(header, MAGIC);
-        wg__put_le32(header + 4, 1);
+        wg__put_le(header, MAGIC, 4);
+        wg__put_le(header + 4, 1, 4);
         header[36] = config.tie_word_embeddings;
     }
     if (wg__output_write(writer->output, 0, header, version ? HEADER_1 : HEADER_0) < 0)

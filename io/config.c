@@ -174,25 +174,24 @@ int wg__config_require(wg_config *config, int count, const char *const *keys) {
     return wg_fail(WG_ERROR_FORMAT, "config", "%s has no %s", config->name, missing.text);
 }
 
-/* The value of a key, of one of two types. NULL if it is missing, or with FORMAT. */
-static json_t *value_of(wg_config *config, const char *key, json_type type, json_type other,
-                        const char *wanted) {
-    json_t *found = config && !wg_error_pending() ? wg__config_value(config, key) : NULL;
-    if (!found || json_typeof(found) == type || json_typeof(found) == other)
-        return found;
-    wg__config_refuse_value(config, key, found, wanted);
-    return NULL;
-}
-
-static int status_of(const wg_config *config) {
+/* Finds the value of a key, which must have one of two types. *found is NULL if the key is missing.
+ * -1 with FORMAT, or if an error is pending. */
+static int find_value(wg_config *config, const char *key, json_type type, json_type other,
+                      const char *wanted, json_t **found) {
+    *found = config && !wg_error_pending() ? wg__config_value(config, key) : NULL;
+    if (*found && json_typeof(*found) != type && json_typeof(*found) != other) {
+        wg__config_refuse_value(config, key, *found, wanted);
+        *found = NULL;
+    }
     return config && !wg_error_pending() ? 0 : -1;
 }
 
 int wg__config_integer(wg_config *config, const char *key, int64_t *value) {
-    const json_t *found = value_of(config, key, JSON_INTEGER, JSON_INTEGER, "an integer");
+    json_t *found;
+    const int status = find_value(config, key, JSON_INTEGER, JSON_INTEGER, "an integer", &found);
     if (found)
         *value = json_integer_value(found);
-    return status_of(config);
+    return status;
 }
 
 int wg__config_first_integer(wg_config *config, const char *key, int64_t *value) {
@@ -213,28 +212,32 @@ int64_t wg__config_list_length(const wg_config *config, const char *key) {
 }
 
 int wg__config_number(wg_config *config, const char *key, double *value) {
-    const json_t *found = value_of(config, key, JSON_REAL, JSON_INTEGER, "a number");
+    json_t *found;
+    const int status = find_value(config, key, JSON_REAL, JSON_INTEGER, "a number", &found);
     if (found)
         *value = json_number_value(found);
-    return status_of(config);
+    return status;
 }
 
 int wg__config_boolean(wg_config *config, const char *key, bool *value) {
-    const json_t *found = value_of(config, key, JSON_TRUE, JSON_FALSE, "true or false");
+    json_t *found;
+    const int status = find_value(config, key, JSON_TRUE, JSON_FALSE, "true or false", &found);
     if (found)
         *value = json_is_true(found);
-    return status_of(config);
+    return status;
 }
 
 int wg__config_text(wg_config *config, const char *key, const char **value) {
-    const json_t *found = value_of(config, key, JSON_STRING, JSON_STRING, "a text");
+    json_t *found;
+    const int status = find_value(config, key, JSON_STRING, JSON_STRING, "a text", &found);
     if (found)
         *value = json_string_value(found);
-    return status_of(config);
+    return status;
 }
 
 wg_config *wg__config_part(wg_config *config, const char *key) {
-    json_t *found = value_of(config, key, JSON_OBJECT, JSON_OBJECT, "an object");
+    json_t *found;
+    find_value(config, key, JSON_OBJECT, JSON_OBJECT, "an object", &found);
     return found ? config_of(json_incref(found), key) : NULL;
 }
 

@@ -1,4 +1,4 @@
-/* Configurations: one JSON object whose keys are those that a model's publishers use.
+/* Configurations: one JSON object with the keys of published config.json files.
  *
  *     wg_config *json = wg__config_load("config.json");
  *     wg__config_require(json, WG_NAMES("hidden_size", "num_hidden_layers"));
@@ -38,8 +38,8 @@ WG__COMMAND bool wg__config_has(const wg_config *config, const char *key);
 int wg__config_require(wg_config *config, int count, const char *const *keys);
 
 /* The value of a key; *value is unchanged if the key is missing. A number may be written as an
- * integer, not the other way round. A text is borrowed from the configuration. -1 with [FORMAT]
- */
+ * integer, but an integer not as a number. A text is borrowed from the configuration. -1 with
+ * [FORMAT] */
 WG__COMMAND int wg__config_integer(wg_config *config, const char *key, int64_t *value);
 WG__COMMAND int wg__config_number(wg_config *config, const char *key, double *value);
 WG__COMMAND int wg__config_boolean(wg_config *config, const char *key, bool *value);
@@ -62,7 +62,7 @@ int wg__config_set_number(wg_config *config, const char *key, double value);
 int wg__config_set_boolean(wg_config *config, const char *key, bool value);
 int wg__config_set_text(wg_config *config, const char *key, const char *value);
 
-/* The object as indented JSON, in the order in which keys were set; numbers have the fewest digits
+/* The object as indented JSON, with keys in the order they were set; numbers have the fewest digits
  * that read back as the same. Freed with wg_text_free. NULL with [MEMORY] */
 WG__COMMAND char *wg__config_to_json(const wg_config *config);
 
@@ -117,11 +117,11 @@ typedef struct wg_setting_part {
     unsigned char origins[WG__MOST_ROWS];
 } wg_setting_part;
 
-/* {0} is none. Where several tables have a row of one name, the first table with a struct wins. */
+/* {0} is none. If several tables have a row of a name, the first table with a struct wins. */
 typedef struct wg_settings {
     int count;
     wg_setting_part parts[WG__MOST_PARTS];
-    const char *user; /* what rows of tables that wait are not for: "classify"; for messages */
+    const char *user; /* for messages about rows that wait: "--NAME is not for classify" */
 } wg_settings;
 
 /* Adds a table, or gives a table that waits its struct, which begins as zeros and gets its standard
@@ -132,12 +132,12 @@ WG__COMMAND int wg__settings_add(wg_settings *settings, const wg_setting_table *
 /* Clears the structs. */
 WG__COMMAND void wg__settings_end(wg_settings *settings);
 
-/* Takes what an option of the command line says; `text` of a flag is NULL. -1 with [ARGUMENT:
- * "--NAME: what is wrong" behind the place "options"; MEMORY] */
+/* Sets the value of an option of the command line; `text` of a flag is NULL. -1 with [ARGUMENT,
+ * from "options": "--NAME: REASON"; MEMORY] */
 WG__COMMAND int wg__settings_take_text(wg_settings *settings, const char *name, const char *text);
 
-/* Takes the keys of an object that rows have; wg__config_check names the others. -1 with [as
- * wg__settings_read; FORMAT for null; ARGUMENT for a row that waits] */
+/* Sets the values of all keys that have a row; wg__config_check lists keys without a row. -1 with
+ * [as wg__settings_read; FORMAT for null; ARGUMENT for a row that waits] */
 WG__COMMAND int wg__settings_take_object(wg_settings *settings, wg_config *json,
                                          wg_setting_origin origin);
 

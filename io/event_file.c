@@ -43,7 +43,8 @@ uint32_t wg__crc32c(const void *bytes, size_t count) {
     return ~crc;
 }
 
-/* ---- Protocol buffers. add_value and write_record find a pending lack of memory. ---- */
+/* ---- Protocol buffers. The functions put_... return nothing: add_value and write_record check for
+ * a pending error. ---- */
 
 static void put_varint(wg__text *out, uint64_t value) {
     uint8_t bytes[10];
@@ -54,39 +55,30 @@ static void put_varint(wg__text *out, uint64_t value) {
     wg__text_append(out, bytes, count);
 }
 
-static void put_key(wg__text *out, int field, int type) {
-    put_varint(out, (uint64_t)(field << 3 | type));
-}
-
 static void put_bytes(wg__text *out, int field, const void *bytes, int64_t count) {
-    put_key(out, field, BYTES);
+    put_varint(out, (uint64_t)(field << 3 | BYTES));
     put_varint(out, (uint64_t)count);
     wg__text_append(out, bytes ? bytes : "", count);
 }
 
 static void put_le(wg__text *out, uint64_t value, int count) {
     uint8_t bytes[8];
-    wg__put_le64(bytes, value);
+    wg__put_le(bytes, value, count);
     wg__text_append(out, bytes, count);
 }
 
 static void put_time(wg__text *event, double time) {
     uint64_t bits;
     memcpy(&bits, &time, sizeof bits);
-    put_key(event, 1, BYTES_8);
+    put_varint(event, 1 << 3 | BYTES_8);
     put_le(event, bits, 8);
-}
-
-/* Appends a message as a field, and frees it. */
-static void put_message(wg__text *out, int field, wg__text *message) {
-    put_bytes(out, field, message->bytes, message->length);
-    wg__free(message->bytes);
 }
 
 /* Adds a value to the summary, whole or not at all, and frees it. */
 static int add_value(wg_event_file *file, wg__text *value) {
     const int64_t before = file->summary.length;
-    put_message(&file->summary, 1, value);
+    put_bytes(&file->summary, 1, value->bytes, value->length);
+    wg__free(value->bytes);
     if (!wg_error_pending())
         return 0;
     file->summary.length = before;
@@ -185,24 +177,25 @@ int wg__event_file_scalar(wg_event_file *file, const char *tag, double value) {
     memcpy(&bits, &rounded, sizeof bits);
     wg__text message = {0};
     put_bytes(&message, 1, tag, (int64_t)strlen(tag));
-    put_key(&message, 2, BYTES_4);
+    put_varint(&message, 2 << 3 | BYTES_4);
     put_le(&message, bits, 4);
     return add_value(file, &message);
 }
 
 int wg__event_file_text(wg_event_file *file, const char *tag, const char *text) {
-    /* Of a vector of one string. */
+    /* The shape (1). */
     static const char shape[] = {2 << 3 | BYTES, 2, 1 << 3 | VARINT, 1};
     static const char metadata[] = {1 << 3 | BYTES, 6, 1 << 3 | BYTES, 4, 't', 'e', 'x', 't'};
     if (!file || wg_error_pending())
         return -1;
     wg__text message = {0}, tensor = {0};
-    put_key(&tensor, 1, VARINT);
+    put_varint(&tensor, 1 << 3 | VARINT);
     put_varint(&tensor, 7);
     put_bytes(&tensor, 2, shape, sizeof shape);
     put_bytes(&tensor, 8, text, (int64_t)strlen(text));
     put_bytes(&message, 1, tag, (int64_t)strlen(tag));
-    put_message(&message, 8, &tensor);
+    put_bytes(&message, 8, tensor.bytes, tensor.length);
+    wg__free(tensor.bytes);
     put_bytes(&message, 9, metadata, sizeof metadata);
     return add_value(file, &message);
 }
@@ -213,7 +206,7 @@ int wg__event_file_end(wg_event_file *file, int64_t step, double time) {
     wg__text event = {0}, *summary = &file->summary;
     put_time(&event, time);
     if (step != 0) { /* a field that is 0 is left out */
-        put_key(&event, 2, VARINT);
+        put_varint(&event, 2 << 3 | VARINT);
         put_varint(&event, (uint64_t)step);
     }
     put_bytes(&event, 5, summary->bytes, summary->length);

@@ -1,4 +1,4 @@
-/* What files are: see internal.h. */
+/* The kinds of files and folders, for messages; differences between tensors. See internal.h. */
 #include "io/internal.h"
 
 #include <ctype.h>
@@ -16,11 +16,11 @@
 #include "io/weights/binary_file.h"
 #include "tensor/internal.h"
 
-enum { READ = 4096 }; /* bytes of a file that are looked at */
+enum { READ = 4096 }; /* bytes of a file that decide its kind */
 
 #define CONVERT ", no checkpoint; `wengert convert %s model.h5' makes one of it"
 
-/* The first bytes of each kind of file, and what a message calls such a file; %s is its path. */
+/* The first bytes of each kind of file, and its name in messages; %s is its path. */
 static const struct {
     const char *bytes;
     size_t count;
@@ -101,8 +101,8 @@ static bool has(const char *folder, const char *name) {
     return stat(path, &status) == 0;
 }
 
-/* Opens a file of bytes that stay. Any other is not opened: opening and closing a pipe would end
- * its writer. -1 if it cannot be, and for others. */
+/* Opens a regular file; -1 if it is none, or fails. A pipe is not opened: opening and closing it
+ * would end its writer. */
 static int open_regular(const char *path, struct stat *status) {
     const bool regular = stat(path, status) == 0 && S_ISREG(status->st_mode);
     return regular ? open(path, O_RDONLY | O_CLOEXEC) : -1;
@@ -158,20 +158,17 @@ bool wg__is_hdf5_file(const char *path) {
     return count == sizeof bytes && memcmp(bytes, signature, sizeof bytes) == 0;
 }
 
-static mode_t kind_of(const char *path) {
-    struct stat status;
-    return path && stat(path, &status) == 0 ? status.st_mode & S_IFMT : 0;
-}
-
 bool wg__is_file(const char *path) {
-    return kind_of(path) == S_IFREG;
+    struct stat status;
+    return path && stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }
 
 bool wg__is_folder(const char *path) {
-    return kind_of(path) == S_IFDIR;
+    struct stat status;
+    return path && stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-/* Keeps room for the dots that stand for the names that do not fit. */
+/* Names that do not fit become "...". */
 void wg__note_difference(wg__difference *difference, const char *name) {
     size_t used = strlen(difference->names), room = sizeof difference->names - used;
     const char *separator = difference->count++ ? ", " : "";

@@ -1,5 +1,5 @@
-/* What the files of io/ share with others: kinds of files, differences of tensors, JSON of
- * configurations, and metric logs. */
+/* Functions of io/ that are internal to the library: kinds of files, differences of tensors, JSON
+ * of configurations, metric logs, event files, and parts of checkpoints, adapters and weights. */
 #ifndef WG_IO_INTERNAL_H
 #define WG_IO_INTERNAL_H
 
@@ -15,17 +15,16 @@
 #include "io/weights/adapter.h"
 #include "io/weights/weights.h"
 
-/* ---- Kinds of files and folders, for messages that wanted another one. A file is known by its
- * first bytes, a folder by the names in it. ---- */
+/* ---- Kinds of files and folders, for messages about a file of the wrong kind. The first bytes of
+ * a file, or the names in a folder, decide the kind. ---- */
 
-/* Writes what `path` is and what can be done with it, to follow "PATH is": "a file of safetensors,
- * no checkpoint; `wengert convert PATH model.h5' makes one of it". Returns `text`. NULL for a file
- * that begins as HDF5 does, and for one that cannot be read. */
+/* Writes the kind of the file `path` and advice, to follow "PATH is": "a file of safetensors, no
+ * checkpoint; `wengert convert PATH model.h5' makes one of it". Returns `text`. NULL for a file
+ * that begins as HDF5 does, and for a file that cannot be read. */
 const char *wg__file_kind(const char *path, char *text, size_t size);
 
-/* Whether a regular file begins as HDF5's do: checkpoints and token files, and no text. False with
- * IO if a read failed; without an error if it cannot be opened, or is a pipe, which can be read
- * once. */
+/* Whether a regular file begins as HDF5 files do: checkpoints and token files. False with IO if a
+ * read failed; without an error if the file cannot be opened, or is a pipe. */
 bool wg__is_hdf5_file(const char *path);
 
 /* False for NULL, too. */
@@ -34,7 +33,7 @@ bool wg__is_folder(const char *path);
 
 /* ---- Differences between the tensors of a module and of a file, listed in one error ---- */
 
-/* The names of one kind of difference, as many as fit: "3 missing (a, b, ...)". */
+/* One kind of difference, with the names that fit: "3 missing (a, b, ...)". */
 typedef struct wg__difference {
     int64_t count;
     int64_t biases; /* how many of them end in "bias" */
@@ -64,7 +63,7 @@ int wg__config_first_integer(wg_config *config, const char *key, int64_t *value)
 /* The number of items of a list; 0 if the key is missing or no list. */
 int64_t wg__config_list_length(const wg_config *config, const char *key);
 
-/* The object at a key as a configuration of its own, which messages call by the key. Freed with
+/* The object at a key as a configuration, named by the key in messages. Freed with
  * wg__config_free. NULL if the key is missing, or with [FORMAT, MEMORY] */
 wg_config *wg__config_part(wg_config *config, const char *key);
 
@@ -85,7 +84,7 @@ bool wg__config_is_null(const wg_config *config, const char *key);
 int wg__config_refuse_value(const wg_config *config, const char *key, const json_t *value,
                             const char *wanted);
 
-/* Sets a key; `value` is taken over, NULL stands for no memory. -1 with [MEMORY] */
+/* Sets a key; `value` is taken over, NULL is an allocation that failed. -1 with [MEMORY] */
 int wg__config_set(wg_config *config, const char *key, json_t *value);
 
 /* ---- Metric logs, one JSON object a line, appended to a file. ----
@@ -102,7 +101,7 @@ int wg__config_set(wg_config *config, const char *key, json_t *value);
 typedef struct wg__metric_log wg__metric_log;
 
 /* Opens a file for appending, and creates it if it does not exist. If its last line was cut off,
- * the next begins on a line of its own. NULL with [IO, NOT_FOUND for a folder that is not there,
+ * a newline ends that line first. NULL with [IO, NOT_FOUND for a folder that is not there,
  * MEMORY] */
 wg__metric_log *wg__metric_log_open(const char *path);
 
@@ -133,7 +132,7 @@ int wg__metric_log_end_line(wg__metric_log *log);
 
 typedef struct wg_event_file wg_event_file;
 
-/* Makes a file whose name no other has, in a folder, which is made if it is not there. Times are
+/* Makes a file with a new name in a folder, and the folder if it does not exist. Times are
  * seconds since 1970. NULL with [IO, NOT_FOUND for a folder above that is not there; MEMORY] */
 WG__COMMAND wg_event_file *wg__event_file_open(const char *folder, double time);
 
@@ -164,8 +163,8 @@ int wg__checkpoint_put_number(wg_checkpoint *file, const char *name, double valu
 
 /* Fills `module` with the mean of the tensors of `count` files below `group`   (Vaswani et al.
  * 2017, section 6.1: the last 5 checkpoints). Slots that are not f32 or f64 get the last file's
- * values. After an error those have the values read last, and all others are unchanged. [ARGUMENT
- * for no files; as wg_checkpoint_open and wg_checkpoint_get_module] */
+ * values. After an error these slots have the values read last, and f32 and f64 slots are
+ * unchanged. [ARGUMENT for no files; as wg_checkpoint_open and wg_checkpoint_get_module] */
 int wg__checkpoint_average(int count, const char *const *paths, const char *group,
                            wg_module *module);
 
@@ -175,8 +174,8 @@ int wg__checkpoint_average(int count, const char *const *paths, const char *grou
  * wg_text_free. NULL without an error if there are none; with [MEMORY] */
 char *wg__lora_config_json(wg_module *module);
 
-/* Attaches adapters as such a text says, which messages call `name`; as wg_lora_attach otherwise.
- * [FORMAT for a text that is no LoRA configuration, or one of a kind that is not known here: DoRA,
+/* Attaches adapters by the LoRA configuration `json`, named `name` in messages; as wg_lora_attach
+ * otherwise. [FORMAT for a text that is no LoRA configuration, or of an unsupported kind: DoRA,
  * biases, ranks that differ between layers] */
 WG__COMMAND int64_t wg__lora_attach_config(wg_module *module, const char *json, const char *name);
 
@@ -184,10 +183,13 @@ WG__COMMAND int64_t wg__lora_attach_config(wg_module *module, const char *json, 
 
 /* "hdf5", "safetensors"...; borrowed. */
 WG__COMMAND const char *wg__weights_format_name(const wg_weights *file);
+
+/* The spec of tensor `index` as it is read (f16 and quantized blocks as f32); borrowed, NULL
+ * outside. */
 WG__COMMAND const wg_spec *wg__weights_spec(const wg_weights *file, int64_t index);
 
-/* How the file stores that tensor ("f16", "q8_0"; borrowed), and the bytes that this takes; NULL
- * and 0 outside. */
+/* The stored dtype of a tensor ("f16", "q8_0"; borrowed), and its bytes in the file; NULL and 0
+ * outside. */
 WG__COMMAND const char *wg__weights_stored(const wg_weights *file, int64_t index);
 WG__COMMAND int64_t wg__weights_stored_bytes(const wg_weights *file, int64_t index);
 
@@ -199,16 +201,17 @@ WG__COMMAND int64_t wg__weights_file_bytes(const wg_weights *file);
 const char *wg__weights_config(const wg_weights *file);
 const char *wg__weights_tokenizer(const wg_weights *file);
 
-/* What else the header of safetensors or GGUF says, a JSON object, in which long lists are only
- * counted; borrowed. NULL where there is nothing. */
+/* The remaining keys of the header of safetensors or GGUF, a JSON object; a long list is replaced
+ * by its length. Borrowed; NULL: there are none. */
 WG__COMMAND const char *wg__weights_metadata(const wg_weights *file);
 
-/* Fills those slots below `module` that the file has, tied ones once, and leaves the others as they
- * are: an encoder from a file with another head, say. A slot's name in the file is `prefix`, which
- * may be "" or NULL, and then its path below `module`; tensors outside of the prefix are ignored.
- * Floating dtypes are cast. Returns the number of slots filled, which may be 0. *left_out, unless
- * left_out is NULL, lists what was left out, and is freed with wg__left_out_free. Transactional:
- * after an error (-1, with *left_out empty) nothing has changed. [FORMAT, IO, MEMORY] */
+/* Fills the slots below `module` that the file has, tied slots once, and leaves all other slots
+ * unchanged, for instance to read an encoder from a file with another head. A slot's name in the
+ * file is `prefix`, which may be "" or NULL, and then its path below `module`; tensors outside of
+ * the prefix are ignored. Floating dtypes are cast. Returns the number of slots filled, which may
+ * be 0. Unless NULL, *left_out lists the tensors and slots that were not used; it is freed with
+ * wg__left_out_free. Transactional: after an error (-1, with *left_out empty) nothing has changed.
+ * [FORMAT, IO, MEMORY] */
 int64_t wg__weights_get_module_partial(wg_weights *file, const char *prefix, wg_module *module,
                                        wg_left_out *left_out);
 

@@ -1,7 +1,8 @@
-/* Metric logs, and profiles as traces. A log is opened for appending and each line is one write, so
- * that a reader sees whole lines, and a killed process leaves them: half a line only where the
- * system was killed within a write, between two pages of the file; it is ended when the log is
- * opened again. If the disk is full, the part that was written is cut off again. */
+/* Metric logs, and profiles as traces.
+ *
+ * A log is opened for appending and each line is one write, so that readers see whole lines, also
+ * after the process is killed. Only a crash of the system within a write can leave half a line; a
+ * newline ends it when the log is opened again. If the disk is full, half a line is cut off. */
 #include "io/internal.h"
 #include "io/trace.h"
 

@@ -318,14 +318,14 @@ static int read_row(const char *where, const wg_setting *row, wg_config *json, m
     case WG_SETTING_ONLY:
         break;
     }
-    /* Any value but the one that is known is refused. */
+    /* WG_SETTING_ONLY: any value except `standard` is refused. */
     json_t *known = row->standard ? json_loads(row->standard, JSON_DECODE_ANY, NULL) : NULL;
     const bool good = !row->standard || is_same(known, found);
     json_decref(known);
     return good ? 0 : wg__config_refuse_value(json, row->name, found, row->standard);
 }
 
-/* Sets the members that have a standard, read like any other value from an object of its own. */
+/* Sets the members with a standard value. Each is parsed as the JSON object {"NAME": STANDARD}. */
 static int set_standards(const wg_setting_table *table, void *values) {
     int status = 0;
     for (int i = 0; status == 0 && i < table->count; i++) {
@@ -424,7 +424,7 @@ int wg__settings_write(const wg_setting_table *table, const void *values, wg_con
     return status;
 }
 
-/* ---- A line's texts ---- */
+/* ---- Values of the command line ---- */
 
 int64_t wg__settings_numbers(const char *text, const char *separators, double low, double high,
                              int64_t most, double *numbers) {
@@ -453,7 +453,7 @@ static int refuse_text(const wg_setting *row, const char *text, const char *kind
 }
 
 /* A size in bytes, as Hugging Face writes it: GB are 10^9, GiB 2^30. */
-static int take_bytes(const wg_setting *row, const char *text, int64_t *value) {
+static int parse_bytes(const wg_setting *row, const char *text, int64_t *value) {
     static const struct {
         const char *unit;
         double bytes;
@@ -471,8 +471,9 @@ static int take_bytes(const wg_setting *row, const char *text, int64_t *value) {
     return refuse_text(row, text, "a size such as 5GB, 200MB or 1GiB");
 }
 
-/* A list takes one more item if it was begun by the line, which `again` says. */
-static int take_text(const wg_setting *row, const char *text, bool again, member m) {
+/* Sets a member to a text of the command line. `again`: the option was given before, so a list gets
+ * one more item. */
+static int parse_text(const wg_setting *row, const char *text, bool again, member m) {
     char *end, names[256], suggestion[96];
     switch (row->kind) {
     case WG_SETTING_INTEGER:
@@ -500,7 +501,7 @@ static int take_text(const wg_setting *row, const char *text, bool again, member
                              row->name, text, list_choices(row, " and ", names, sizeof names),
                              wg__suggestion(suggestion, sizeof suggestion, text, choice_of, row));
     case WG_SETTING_BYTES:
-        return take_bytes(row, text, m.integer);
+        return parse_bytes(row, text, m.integer);
     case WG_SETTING_TEXT:
     case WG_SETTING_FILE:
         return set_text(m, copy_text(row, text));
@@ -561,7 +562,7 @@ void wg__settings_end(wg_settings *settings) {
     *settings = (wg_settings){0};
 }
 
-/* A row of a table that has its struct; `part` NULL: there is none. */
+/* A row of a table that has its struct; {0}: not found. */
 typedef struct place {
     wg_setting_part *part;
     const wg_setting *row;
@@ -569,17 +570,13 @@ typedef struct place {
     member member;
 } place;
 
-static place place_of(wg_setting_part *part, const wg_setting *row) {
-    return (place){part, row, &part->origins[row - part->table->rows],
-                   member_of(part->values, row)};
-}
-
 static place find(wg_settings *settings, const char *name) {
     for (int i = 0; name && i < settings->count; i++) {
         wg_setting_part *part = &settings->parts[i];
         const wg_setting *row = part->values ? wg__settings_find(part->table, name) : NULL;
         if (row)
-            return place_of(part, row);
+            return (place){part, row, &part->origins[row - part->table->rows],
+                           member_of(part->values, row)};
     }
     return (place){0};
 }
@@ -587,15 +584,18 @@ static place find(wg_settings *settings, const char *name) {
 static place find_member(const wg_settings *settings, const void *member) {
     for (int i = 0; i < settings->count; i++) {
         wg_setting_part *part = (wg_setting_part *)&settings->parts[i];
-        for (int row = 0; part->values && row < part->table->count; row++)
-            if (member_of(part->values, &part->table->rows[row]).any == member)
-                return place_of(part, &part->table->rows[row]);
+        for (int r = 0; part->values && r < part->table->count; r++) {
+            const wg_setting *row = &part->table->rows[r];
+            const union member m = member_of(part->values, row);
+            if (m.any == member)
+                return (place){part, row, &part->origins[r], m};
+        }
     }
     return (place){0};
 }
 
-/* A value has come: it replaces a weaker one of the row that it excludes. A note may have both: the
- * steps of a run that was given epochs. */
+/* Notes the origin of a value that was set, and clears a weaker value of the row that it
+ * excludes. A note may have both, for instance the steps of a run that was given epochs. */
 static void settle(const place *at, const place *rival, wg_setting_origin origin) {
     *at->origin = (unsigned char)origin;
     if (rival->part && *rival->origin < origin) {
@@ -616,14 +616,16 @@ int wg__settings_take_text(wg_settings *settings, const char *name, const char *
     if (!utf8)
         return wg_fail(WG_ERROR_ARGUMENT, "options", "--%s: '%s' is not UTF-8", name, text);
     json_decref(utf8);
-    if (take_text(at.row, text, *at.origin == WG_SETTING_COMMAND, at.member) < 0)
+    if (parse_text(at.row, text, *at.origin == WG_SETTING_COMMAND, at.member) < 0)
         return -1;
     settle(&at, &rival, WG_SETTING_COMMAND);
     return 0;
 }
 
-/* A value that a stronger one rules out is only checked. */
-static int take_json(wg_settings *settings, place at, wg_config *json, wg_setting_origin origin) {
+/* Sets the member at a place to its value in `json`. If a value of a stronger origin exists, the
+ * new value is only checked. */
+static int set_from_json(wg_settings *settings, place at, wg_config *json,
+                         wg_setting_origin origin) {
     union {
         int64_t integer;
         wg_setting_list list;
@@ -653,7 +655,7 @@ int wg__settings_take_object(wg_settings *settings, wg_config *json, wg_setting_
             if (!wg__config_value(json, name) && !wg__config_is_null(json, name))
                 continue;
             if (at.part && at.part->table == table)
-                status = take_json(settings, at, json, origin);
+                status = set_from_json(settings, at, json, origin);
             else if (!at.part && origin == WG_SETTING_OF_FILE)
                 status = wg_fail(WG_ERROR_ARGUMENT, "options", "--%s is not for %s", name,
                                  settings->user);

@@ -7,15 +7,15 @@
  *     JSON      {"batch": 32}             config.json, --settings FILE, /config of a checkpoint
  *     command   --batch 32                and its line of --help, of the man pages and of docs/
  *
- * Model configurations (their rows are the keys of published config.json files), the options of
- * verbs, benches and objectives and the settings of a training run are such tables. Nothing else
- * looks a value up by its name, or parses a number of the command line.
+ * There are tables for model configurations (their rows are the keys of published config.json
+ * files), for the options of verbs, benches and objectives, and for the settings of a training run.
+ * No other code looks up a value by its name, or parses a number of the command line.
  *
- * A value has an origin. Of two origins the stronger one rules, in whatever order they come:
+ * A value has an origin. The value of the strongest origin wins, in whatever order values are read:
  *
  *     standard  <  model  <  checkpoint  <  file  <  command
  *
- * Whether a value was given is asked of its origin, so that a given 0 is 0. */
+ * The origin also says whether a value was given, so a given 0 is 0. */
 #ifndef WG_IO_SETTINGS_H
 #define WG_IO_SETTINGS_H
 
@@ -38,9 +38,9 @@ typedef enum wg_setting_kind {
     WG_SETTING_FILES,   /* the same of absolute paths */
     WG_SETTING_NUMBERS, /* wg_setting_numbers; on the command line "3,1" */
     WG_SETTING_PAIRS,   /* wg_setting_list of "label=text"; in JSON {"label": "text"} */
-    WG_SETTING_ONLY     /* no member: a published key whose `standard` is the one value that is
-                         * known. Without one, the table's owner reads the key, and the row is there
-                         * for the docs */
+    WG_SETTING_ONLY     /* no member: a published key that must have the value `standard`. Without
+                         * a standard, the table's owner reads the key, and the row is for the
+                         * docs */
 } wg_setting_kind;
 
 typedef struct wg_setting_list {
@@ -61,31 +61,31 @@ typedef struct wg_setting {
     bool above, below; /* the value must be above low, below high, and not equal to it */
     bool fixed;        /* cannot change when a run is resumed */
     bool unless_zero;  /* of an integer: written unless it is 0 */
-    int role;          /* by which the table's owner treats rows of several tables alike; 0: none */
-    bool list;         /* JSON may have a list of integers, of which the first one is taken */
-    bool optional;     /* a number of a library's struct, in which 0 is not given: a given 0 is
-                        * stored as WG_ZERO */
-    bool word;         /* takes a word of the line that is no option; a list takes all others */
-    char letter;       /* of the option: "-o" */
-    const char *standard; /* the value when nothing is said, as JSON ("0.1", "\"gelu\"", "true");
-                           * NULL: none, and the member is 0 or NULL */
-    const char *derived;  /* instead: where the value comes from when nothing is said, as the docs
-                           * say it ("4 `n_embd`"); the table's owner computes it */
-    const char *missing;  /* says what is wrong with a line without this row */
-    const char *(*choice)(int value); /* the names of a WG_SETTING_CHOICE, from 0; NULL beyond. Of
-                                       * a text those that shells offer */
-    const char *const *aliases;       /* other names that are read: each followed by the one that it
-                                       * stands for, up to NULL; or NULL */
+    int role;      /* for the table's owner: rows of several tables with the same role; 0: none */
+    bool list;     /* JSON may have a list of integers; the first one is used */
+    bool optional; /* 0 in the struct means not given: a given 0 is stored as WG_ZERO */
+    bool word;     /* set by a word of the command line that is no option; a list gets all words
+                    * that remain */
+    char letter;   /* of the option: "-o" */
+    const char *standard; /* the default, as JSON ("0.1", "\"gelu\"", "true"); NULL: none, and the
+                           * member is 0 or NULL */
+    const char *derived;  /* instead: how the table's owner computes the default, for the docs ("4
+                           * `n_embd`") */
+    const char *missing;  /* the message when a command line lacks this row */
+    const char *(*choice)(int value); /* the names of a WG_SETTING_CHOICE, from 0; NULL beyond. For
+                                       * a text: the names that shells complete */
+    const char *const *aliases;       /* pairs of another name and the choice that it means, up to
+                                       * NULL; or NULL */
     const char *excludes;             /* the row that this one replaces */
-    const char *heading;              /* of --help, above this row and those that follow it */
+    const char *heading;              /* of --help, above this row */
     const char *argument;             /* of the option in --help: "N", "FILE"; NULL: "VALUE" */
     const char *help; /* a line of --help and of docs/configurations.md; NULL: it is no option */
 } wg_setting;
 
 /* A table of rows for one struct. */
 typedef struct wg_setting_table {
-    const char *where; /* its name in messages: "bert_config"; NULL: rows of the command line alone,
-                        * which files and notes do not have */
+    const char *where; /* its name in messages: "bert_config"; NULL: rows of the command line only,
+                        * without keys in files and notes */
     size_t size;       /* of the struct */
     int count;
     const wg_setting *rows;

@@ -241,14 +241,14 @@ int wg__llama2c_write(const wg_tokenizer *tokenizer, wg__text *out) {
     int64_t longest = 0;
     for (int64_t i = 0; status == 0 && i < count; i++)
         longest = wg__larger(longest, (int64_t)strlen(tokens[i]));
-    wg__put_le32(bytes, (uint32_t)longest);
+    wg__put_le(bytes, (uint32_t)longest, 4);
     if (status == 0)
         status = wg__text_append(out, bytes, 4);
     for (int64_t i = 0; status == 0 && i < count; i++) {
         const float score = (float)scores[i];
         const int64_t length = (int64_t)strlen(tokens[i]);
         wg__storage_encode(WG__STORAGE_F32, 1, &score, bytes);
-        wg__put_le32(bytes + 4, (uint32_t)length);
+        wg__put_le(bytes + 4, (uint32_t)length, 4);
         status = wg__text_append(out, bytes, 8) < 0 ? -1 : wg__text_append(out, tokens[i], length);
     }
     wg__free(tokens);

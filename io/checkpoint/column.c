@@ -165,7 +165,7 @@ int wg__column_end(wg__column *column) {
     return status;
 }
 
-/* FORMAT; IO if a read failed, after which HDF5's answers are those of a damaged file. */
+/* -1 with FORMAT; with IO if a read failed, since HDF5 then reports a damaged file. */
 static int refuse(const wg__column *column, const char *reason) {
     if (column->file->disk.error)
         return wg__checkpoint_fail(column->file, column->name, "checkpoint_column");

@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* From 1.13 on, what drivers need stands in a header of its own, and classes have a number: those
- * from 512 on are for everybody. */
+/* From 1.13 on, drivers need another header, and driver classes have a number; numbers from 512 on
+ * are free. */
 #if H5_VERSION_GE(1, 13, 0)
 #include <H5FDdevelop.h>
 #endif
@@ -24,34 +24,33 @@
 
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
-static void take_lock(void) {
+static void acquire_lock(void) {
     pthread_mutex_lock(&lock);
 }
 
-static void give_lock(void) {
+static void release_lock(void) {
     pthread_mutex_unlock(&lock);
 }
 
-/* In the child of fork() the thread has another id, so a recursive lock is not its own to unlock.
- */
+/* The thread of a fork()ed child has another id and cannot unlock a recursive lock: make it new. */
 static void renew_lock(void) {
     lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 }
 
 static void prepare_for_fork(void) {
-    pthread_atfork(take_lock, give_lock, renew_lock);
+    pthread_atfork(acquire_lock, release_lock, renew_lock);
 }
 
 int wg__hdf5_hold(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, prepare_for_fork);
-    take_lock();
+    acquire_lock();
     return 0;
 }
 
 void wg__hdf5_release(const int *held) {
     (void)held;
-    give_lock();
+    release_lock();
 }
 
 /* ---- HDF5's file driver: positioned reads and writes on our own descriptor ----
@@ -64,7 +63,7 @@ void wg__hdf5_release(const int *held) {
 typedef struct driven_file {
     H5FD_t base; /* HDF5's; must come first */
     wg__disk *disk;
-    haddr_t allocated; /* the end of what HDF5 has allocated ("eoa") */
+    haddr_t allocated; /* the end of the space that HDF5 has allocated ("eoa") */
     haddr_t end;       /* the end of the file ("eof") */
 } driven_file;
 
@@ -132,30 +131,31 @@ static herr_t driver_read(H5FD_t *base, H5FD_mem_t type, hid_t transfer, haddr_t
     return 0;
 }
 
-static void note_failure(wg__disk *disk) {
-    disk->error = errno;
-    disk->discard = true;
-}
-
 static herr_t driver_write(H5FD_t *base, H5FD_mem_t type, hid_t transfer, haddr_t address,
                            size_t size, const void *buffer) {
     (void)type, (void)transfer;
     driven_file *file = (driven_file *)base;
+    wg__disk *disk = file->disk;
     if (address + size > file->end)
         file->end = address + size;
-    if (!file->disk->discard &&
-        wg__write_at(file->disk->descriptor, buffer, (int64_t)size, (int64_t)address) < 0)
-        note_failure(file->disk);
+    if (!disk->discard &&
+        wg__write_at(disk->descriptor, buffer, (int64_t)size, (int64_t)address) < 0) {
+        disk->error = errno;
+        disk->discard = true;
+    }
     return 0;
 }
 
-/* Before closing, HDF5 makes the file as long as what it has allocated. */
+/* Before closing, HDF5 sets the length of the file to the bytes that it has allocated. */
 static herr_t driver_truncate(H5FD_t *base, hid_t transfer, hbool_t closing) {
     (void)transfer, (void)closing;
     driven_file *file = (driven_file *)base;
-    if (!file->disk->discard && file->end != file->allocated &&
-        ftruncate(file->disk->descriptor, (off_t)file->allocated) < 0)
-        note_failure(file->disk);
+    wg__disk *disk = file->disk;
+    if (!disk->discard && file->end != file->allocated &&
+        ftruncate(disk->descriptor, (off_t)file->allocated) < 0) {
+        disk->error = errno;
+        disk->discard = true;
+    }
     file->end = file->allocated;
     return 0;
 }
@@ -203,8 +203,8 @@ static hid_t disk_access(wg__disk *disk) {
 /* ---- Errors ---- */
 
 /* HDF5's printing of errors is off while a checkpoint is open. After a failure it stays off: HDF5
- * leaks memory when it meets damage (H5O_t in 1.10.8, at a wrong checksum) and would complain of
- * that when the program ends. */
+ * leaks memory when it meets damage (H5O_t in 1.10.8, at a wrong checksum) and would report the
+ * leak when the program ends. */
 static int silence_depth;
 static bool stays_silent;
 static H5E_auto2_t former_printer;
@@ -217,8 +217,8 @@ herr_t wg__hdf5_plain_groups(hid_t creation) {
     return H5Pset_link_phase_change(creation, most_links, 0);
 }
 
-/* Copies the first entry that H5Ewalk2 visits, which is the one closest to the cause. */
-static herr_t take_description(unsigned index, const H5E_error2_t *error, void *context) {
+/* Copies the first entry that H5Ewalk2 visits: it is closest to the cause. */
+static herr_t copy_description(unsigned index, const H5E_error2_t *error, void *context) {
     if (index == 0)
         snprintf(context, 256, "%s", error->desc ? error->desc : "");
     return 0;
@@ -226,7 +226,7 @@ static herr_t take_description(unsigned index, const H5E_error2_t *error, void *
 
 int wg__checkpoint_fail(wg_checkpoint *file, const char *name, const char *where) {
     char description[256] = "unknown reason";
-    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_description, description);
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, copy_description, description);
     file->failed = true;
     stays_silent = true;
     if (file->disk.error) {

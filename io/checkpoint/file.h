@@ -1,4 +1,5 @@
-/* The open checkpoint file, and HDF5's errors as Wengert's. */
+/* Internals of checkpoints: the open file, HDF5's lock and errors, lists of datasets, and columns
+ * of integers. */
 #ifndef WG_IO_CHECKPOINT_FILE_H
 #define WG_IO_CHECKPOINT_FILE_H
 
@@ -15,9 +16,9 @@ typedef struct wg__disk {
     bool discard;   /* further writes are dropped */
 } wg__disk;
 
-/* HDF5 as Debian builds it is not thread-safe, so one lock is around all of its calls. Threads may
- * hold it several times. A function that calls HDF5 begins with WG__HOLD_HDF5; and holds the lock
- * until it returns. A child of fork() finds it free. */
+/* HDF5 as Debian builds it is not thread-safe, so one recursive lock is around all of its calls. A
+ * function that calls HDF5 begins with WG__HOLD_HDF5; and holds the lock until it returns. In a
+ * child of fork() the lock is free. */
 int wg__hdf5_hold(void);
 void wg__hdf5_release(const int *held);
 #define WG__HOLD_HDF5                                                                              \
@@ -71,7 +72,7 @@ int wg__checkpoint_spec(wg_checkpoint *file, const char *name, wg_spec *spec);
 /* Long rows of integers in a checkpoint: appended to when written, read in ranges, and never held
  * whole in memory.
  *
- *     on disk      |chunk|chunk|chunk|chunk|chunk|rest.    32 KiB each, Fletcher-32 on each
+ *     on disk      |chunk|chunk|chunk|chunk|chunk|last.    32 KiB each, Fletcher-32 on each
  *     in memory       |           |     |                  the chunks used last, up to a limit
  *
  * Chunk i is cached at place i modulo the number of places, which for sequential and for random
@@ -95,7 +96,7 @@ int wg__column_end(wg__column *column);
 /* ---- Reading ---- */
 
 /* Opens a row whose values must be at least 0 and below `limit`, and caches at most `bytes` of it.
- * NULL with [NOT_FOUND; FORMAT for a dataset that is no such row; MEMORY] */
+ * NULL with [NOT_FOUND; FORMAT for a dataset that is no row of integers; MEMORY] */
 wg__column *wg__column_open(wg_checkpoint *file, const char *name, int64_t limit, int64_t bytes);
 
 /* Frees a column that was read or written; NULL is allowed. */

@@ -17,7 +17,7 @@
 #define STEPS "/optimizer/steps"
 #define AVERAGE "checkpoint_average" /* in messages */
 
-/* A tensor and the name of its dataset. */
+/* A tensor and its dataset. */
 typedef struct named_tensor {
     char name[WG__MAX_PATH];
     wg_tensor *tensor;

@@ -7,8 +7,8 @@
  *     text            scalar fixed-length UTF-8                          the attribute "crc32"
  *     no elements     nothing but the header                             the header's checksum
  *
- * bool is the enum {FALSE, TRUE} that h5py uses; bf16, for which HDF5 has no type, is u16 with the
- * attribute dtype = "bf16". Readers check what a dataset says of itself before they use it. */
+ * bool is the enum {FALSE, TRUE} that h5py uses. HDF5 has no type for bf16: it is u16 with the
+ * attribute dtype = "bf16". Readers check the type and shape of a dataset before they use it. */
 #include "base/array.h"
 #include "io/checkpoint/file.h"
 #include "io/weights/binary_file.h"
@@ -38,7 +38,7 @@ static bool is_path(const char *name) {
     return true;
 }
 
-/* False with an error if the disk could not be read; otherwise what HDF5 said. */
+/* Whether HDF5 answered that an object was found; false with an error if the disk failed. */
 static bool is_found(const wg_checkpoint *file, htri_t found) {
     if (found < 0 && file->disk.error) {
         errno = file->disk.error;
@@ -105,7 +105,7 @@ static bool is_bf16(hid_t dataset) {
     return strcmp(name, "bf16") == 0;
 }
 
-/* The dtype of a stored type; a text counts as u8; -1 for a type that no dtype stands for. */
+/* The dtype of a stored type; a text counts as u8; -1 for a type without a dtype. */
 static int dtype_of(hid_t type, hid_t dataset) {
     static const struct {
         H5T_class_t class;
@@ -209,7 +209,7 @@ static hid_t layout_of(const wg_spec *spec, bool text) {
     return -1;
 }
 
-/* What a dataset holds: elements in row-major order, or a text; and an attribute. */
+/* The contents of a dataset: elements in row-major order, or a text; and an attribute. */
 typedef struct contents {
     wg_spec spec;
     bool is_text;
@@ -220,7 +220,7 @@ typedef struct contents {
     const void *attribute_value;
 } contents;
 
-/* Closing the dataset makes HDF5 write what it has buffered. */
+/* HDF5 writes buffered data only when the dataset is closed, so errors are checked again then. */
 static int put_contents(wg_checkpoint *file, const char *name, const contents *c) {
     if (make_groups(file, name) < 0)
         return -1;
@@ -326,14 +326,14 @@ int wg_checkpoint_put_text(wg_checkpoint *file, const char *name, const char *te
 /* ---- Reading ---- */
 
 /* -1 with FORMAT: the dataset is of another kind than the caller asked for, or damaged; with IO if
- * a read failed, after which HDF5's answers are those of a damaged file. */
+ * a read failed, since HDF5 then reports a damaged file. */
 static int refuse(wg_checkpoint *file, const char *name, const char *reason) {
     if (file->disk.error)
         return wg__checkpoint_fail(file, name, "checkpoint_get");
     return wg_fail(WG_ERROR_FORMAT, "checkpoint_get", "%s: %s %s", file->path, name, reason);
 }
 
-/* A dataset that is open, and what it says of itself. A text has rank 0 and its length as size. */
+/* An open dataset and its description. A text has rank 0 and its length as size. */
 typedef struct dataset {
     hid_t id;
     wg_spec spec;
@@ -353,7 +353,7 @@ static int describe(wg_checkpoint *file, const char *name, dataset *d) {
                       "is a text of variable length; wanted one of fixed length, which h5py writes "
                       "of numpy.bytes_(text)");
     if (dtype < 0)
-        return refuse(file, name, "has a type that no dtype stands for");
+        return refuse(file, name, "has a type with no dtype");
     const wg_dtype element = (wg_dtype)dtype;
     hsize_t sizes[H5S_MAX_RANK];
     int64_t shape[WG_MAX_DIMS];
@@ -511,11 +511,11 @@ typedef struct visit {
     wg__name_list *list;
 } visit;
 
-/* HDF5 goes down into groups by recursion, and finds each by its whole path: a file of 3 MB with
- * 20000 groups, one in the other, took minutes. */
+/* HDF5 visits groups recursively and finds each by its whole path: a file of 3 MB with 20000 nested
+ * groups took minutes. */
 enum { MOST_NESTED = 256 };
 
-/* Adds the dataset behind a link; links to other files and dangling ones are passed over. */
+/* Adds the dataset behind a link; skips links to other files and dangling links. */
 static herr_t visit_link(hid_t group, const char *name, const H5L_info_t *link, void *context) {
     const visit *visit = context;
     if (link->type != H5L_TYPE_HARD)

@@ -1,13 +1,13 @@
-/* LoRA adapters (nn/lora.h) in files of their own, as the PEFT library writes and reads them: a
- * folder of
+/* LoRA adapters (nn/lora.h) in separate files, as the PEFT library writes and reads them: a folder
+ * of
  *
  *     adapter_config.json         {"peft_type": "LORA", "r": 8, "lora_alpha": 16,
  *                                  "target_modules": ["query", "value"], ...}
  *     adapter_model.safetensors   base_model.model.PATH.lora_A.weight (r, I), lora_B.weight (O, r),
- *                                 and base_model.model.PATH for what is trained whole
+ *                                 and base_model.model.PATH for modules that are trained whole
  *
- * PATH is that of the published model. In a checkpoint of Wengert the text /lora is the
- * configuration, and the adapters stand below /model beside the weights that they adapt. */
+ * PATH is a path in the published model. A checkpoint of Wengert has the configuration in the text
+ * /lora, and the adapters below /model beside the weights that they adapt. */
 #ifndef WG_IO_WEIGHTS_ADAPTER_H
 #define WG_IO_WEIGHTS_ADAPTER_H
 
@@ -15,18 +15,18 @@
 
 WG_BEGIN_DECLS
 
-/* Writes what is trained below the root `module` as an adapter into a folder, which is made if it
- * is not there. `outer` is what published names have before those of the module ("glm."); NULL:
- * nothing. [STATE for a module without adapters; IO, NOT_FOUND, MEMORY] */
+/* Writes the trained parameters below the root `module` as an adapter into a folder, which is
+ * created if it does not exist. `outer` is the prefix of published names before the module's
+ * ("glm."); NULL: none. [STATE for a module without adapters; IO, NOT_FOUND, MEMORY] */
 WG_API int wg_lora_save(wg_module *module, const char *outer, const char *folder);
 
 /* Writes the adapters in the checkpoint `path` likewise. [STATE for a checkpoint without; IO,
  * NOT_FOUND, FORMAT, MEMORY] */
 WG_API int wg_lora_export(const char *path, const char *outer, const char *folder);
 
-/* Attaches the adapters of such a folder to the root `module` and reads them. Returns the number of
- * layers; after an error there are none. [as wg__lora_attach_config; NOT_FOUND, IO, FORMAT for
- * names that are missing, unexpected or misshapen] */
+/* Attaches the adapters of a folder to the root `module` and reads them. Returns the number of
+ * layers with adapters; after an error no layer has one. [as wg__lora_attach_config; NOT_FOUND, IO,
+ * FORMAT for names that are missing, unexpected or misshapen] */
 WG_API int64_t wg_lora_load(wg_module *module, const char *outer, const char *folder);
 
 WG_END_DECLS

@@ -1,4 +1,4 @@
-/* Binary files and the storage of elements. */
+/* Binary files and the storage of elements: see binary_file.h. */
 #include "io/weights/binary_file.h"
 
 #include <errno.h>
@@ -126,22 +126,10 @@ uint64_t wg__le64(const void *bytes) {
     return (uint64_t)wg__le32(b) | (uint64_t)wg__le32(b + 4) << 32;
 }
 
-static void put(void *bytes, uint64_t value, int count) {
+void wg__put_le(void *bytes, uint64_t value, int count) {
     uint8_t *b = bytes;
     for (int i = 0; i < count; i++)
         b[i] = (uint8_t)(value >> 8 * i);
-}
-
-void wg__put_le16(void *bytes, uint16_t value) {
-    put(bytes, value, 2);
-}
-
-void wg__put_le32(void *bytes, uint32_t value) {
-    put(bytes, value, 4);
-}
-
-void wg__put_le64(void *bytes, uint64_t value) {
-    put(bytes, value, 8);
 }
 
 struct wg__output {
@@ -192,33 +180,13 @@ int wg__write_whole(const char *path, const char *bytes, int64_t count, bool new
     return -1;
 }
 
-static const struct {
-    const char *name;
-    wg_dtype dtype;
-    int64_t block, bytes;
-} kinds[] = {
+const wg__storage_kind wg__storage_kinds[] = {
     [WG__STORAGE_F64] = {"f64", WG_F64, 1, 8},     [WG__STORAGE_F32] = {"f32", WG_F32, 1, 4},
     [WG__STORAGE_F16] = {"f16", WG_F32, 1, 2},     [WG__STORAGE_BF16] = {"bf16", WG_BF16, 1, 2},
     [WG__STORAGE_I64] = {"i64", WG_I64, 1, 8},     [WG__STORAGE_I32] = {"i32", WG_I32, 1, 4},
     [WG__STORAGE_U8] = {"u8", WG_U8, 1, 1},        [WG__STORAGE_BOOL] = {"bool", WG_BOOL, 1, 1},
     [WG__STORAGE_Q8_0] = {"q8_0", WG_F32, 32, 34}, [WG__STORAGE_Q4_0] = {"q4_0", WG_F32, 32, 18},
 };
-
-const char *wg__storage_name(wg__storage_dtype storage) {
-    return kinds[storage].name;
-}
-
-wg_dtype wg__storage_read_as(wg__storage_dtype storage) {
-    return kinds[storage].dtype;
-}
-
-int64_t wg__storage_block(wg__storage_dtype storage) {
-    return kinds[storage].block;
-}
-
-int64_t wg__storage_block_bytes(wg__storage_dtype storage) {
-    return kinds[storage].bytes;
-}
 
 int64_t wg__storage_bytes(wg__storage_dtype storage, int ndim, const int64_t *shape) {
     int64_t count = 1;
@@ -230,10 +198,10 @@ int64_t wg__storage_bytes(wg__storage_dtype storage, int ndim, const int64_t *sh
     }
     if (count > ((int64_t)1 << 58))
         return -1;
-    const int64_t block = kinds[storage].block;
+    const int64_t block = wg__storage_kinds[storage].block;
     if (block > 1 && (ndim == 0 || shape[ndim - 1] % block != 0))
         return -1;
-    return is_empty ? 0 : count / block * kinds[storage].bytes;
+    return is_empty ? 0 : count / block * wg__storage_kinds[storage].block_bytes;
 }
 
 static void decode_plain(size_t size, int64_t count, const uint8_t *bytes, void *out) {
@@ -264,7 +232,7 @@ void wg__storage_decode(wg__storage_dtype storage, int64_t count, const uint8_t 
         wg__dequantize_row(WG_QUANTIZATION_Q4_0, count, bytes, numbers);
         break;
     default:
-        decode_plain((size_t)kinds[storage].bytes, count, bytes, out);
+        decode_plain((size_t)wg__storage_kinds[storage].block_bytes, count, bytes, out);
     }
 }
 
@@ -273,16 +241,16 @@ void wg__storage_encode(wg__storage_dtype storage, int64_t count, const void *in
     switch (storage) {
     case WG__STORAGE_F16:
         for (int64_t i = 0; i < count; i++)
-            wg__put_le16(bytes + 2 * i, wg__f32_to_half(numbers[i]));
+            wg__put_le(bytes + 2 * i, wg__f32_to_half(numbers[i]), 2);
         break;
     case WG__STORAGE_BF16:
         for (int64_t i = 0; i < count; i++)
-            wg__put_le16(bytes + 2 * i, wg__f32_to_bf16(numbers[i]));
+            wg__put_le(bytes + 2 * i, wg__f32_to_bf16(numbers[i]), 2);
         break;
     case WG__STORAGE_Q8_0:
         wg__quantize_row(WG_QUANTIZATION_Q8_0, count, numbers, bytes);
         break;
     default:
-        decode_plain((size_t)kinds[storage].bytes, count, in, bytes);
+        decode_plain((size_t)wg__storage_kinds[storage].block_bytes, count, in, bytes);
     }
 }

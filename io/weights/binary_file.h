@@ -43,9 +43,9 @@ char *wg__path_beside(const char *path, const char *name);
 uint16_t wg__le16(const void *bytes);
 uint32_t wg__le32(const void *bytes);
 uint64_t wg__le64(const void *bytes);
-void wg__put_le16(void *bytes, uint16_t value);
-void wg__put_le32(void *bytes, uint32_t value);
-void wg__put_le64(void *bytes, uint64_t value);
+
+/* Writes the lower `count` bytes of a value. */
+void wg__put_le(void *bytes, uint64_t value, int count);
 
 /* ---- Writing ---- */
 
@@ -65,7 +65,7 @@ int wg__output_sync(wg__output *output);
 int wg__output_commit(wg__output *output);
 void wg__output_abort(wg__output *output);
 
-/* Writes a file of these bytes and, if `newline`, of one more. [NOT_FOUND, IO, MEMORY] */
+/* Writes a file of these bytes and, if `newline`, a newline after them. [NOT_FOUND, IO, MEMORY] */
 int wg__write_whole(const char *path, const char *bytes, int64_t count, bool newline);
 
 /* ---- How elements are stored ---- */
@@ -83,21 +83,19 @@ typedef enum wg__storage_dtype {
     WG__STORAGE_Q4_0, /* 32 numbers: an f16 scale and 16 bytes of two numbers, less 8, each */
 } wg__storage_dtype;
 
-/* "f16", "q8_0"... */
-const char *wg__storage_name(wg__storage_dtype storage);
+typedef struct wg__storage_kind {
+    const char *name;           /* "f16", "q8_0"... */
+    wg_dtype read_as;           /* the dtype of the tensor that is read */
+    int64_t block, block_bytes; /* numbers and bytes of a block; block 1 but for Q8_0 and Q4_0 */
+} wg__storage_kind;
 
-/* The dtype that such elements are read as. */
-wg_dtype wg__storage_read_as(wg__storage_dtype storage);
-
-/* The numbers and the bytes of one block: 1 and the size of an element for all but Q8_0, Q4_0. */
-int64_t wg__storage_block(wg__storage_dtype storage);
-int64_t wg__storage_block_bytes(wg__storage_dtype storage);
+extern const wg__storage_kind wg__storage_kinds[]; /* by wg__storage_dtype */
 
 /* A tensor's bytes; -1 if its rows are no whole blocks, or it has more than 2^58 elements. */
 int64_t wg__storage_bytes(wg__storage_dtype storage, int ndim, const int64_t *shape);
 
-/* `count` elements from bytes to memory of the dtype, and from memory to bytes: F16, BF16 and Q8_0
- * from f32, the others from their own dtype. Booleans become 0 or 1. */
+/* Decodes `count` elements into memory of the dtype `read_as`. Booleans become 0 or 1. Encodes f32
+ * as F16, BF16 or Q8_0, and every other kind from the dtype `read_as`. */
 void wg__storage_decode(wg__storage_dtype storage, int64_t count, const uint8_t *bytes, void *out);
 void wg__storage_encode(wg__storage_dtype storage, int64_t count, const void *in, uint8_t *bytes);
 

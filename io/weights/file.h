@@ -1,6 +1,6 @@
-/* What the formats of tensor files share: the list of tensors, and the records of functions by
- * which weights.c reads and write.c writes a format. A format is one file with one record or two;
- * formats/weights_files.c has the table of all formats. */
+/* The formats of tensor files: the list of tensors, and a record of functions for reading (used by
+ * weights.c) and for writing (used by write.c) a format. A format is one C file with one record or
+ * two; formats/weights_files.c has the table of all formats. */
 #ifndef WG_IO_WEIGHTS_FILE_H
 #define WG_IO_WEIGHTS_FILE_H
 
@@ -58,8 +58,8 @@ struct wg_weights {
     char *config, *tokenizer;
     char *tokenizer_refused; /* why the header's tokenizer is not read; NULL: it is, or there is
                               * none */
-    char *metadata;          /* a JSON object of what else the header says; NULL: nothing */
-    void *own;               /* the reader's */
+    char *metadata;          /* a JSON object of the header's remaining keys; NULL: none */
+    void *own;               /* private to the reader */
 };
 
 extern const wg__weights_reader wg__weights_hdf5, wg__weights_safetensors, wg__weights_pytorch,
@@ -68,8 +68,8 @@ extern const wg__weights_reader wg__weights_hdf5, wg__weights_safetensors, wg__w
 /* Opens a file of a known format; as wg_weights_open otherwise. */
 wg_weights *wg__weights_open_as(const char *path, const wg__weights_reader *reader);
 
-/* Keeps the metadata of a header, unless there is some already; NULL is passed over. Lists of more
- * than a few values become "N values". [MEMORY] */
+/* Sets file->metadata to a copy of the metadata, unless it is set or `metadata` is NULL. Lists of
+ * more than a few values become "N values". [MEMORY] */
 int wg__weights_keep_metadata(wg_weights *file, const json_t *metadata);
 
 /* Appends a tensor; the name is copied. Checks that the bytes lie within the file, and that the
@@ -79,8 +79,8 @@ int wg__weights_add(wg_weights *file, const char *name, const wg__weights_entry 
 /* -1 with FORMAT if a byte belongs to two tensors of the one file. */
 int wg__weights_check_apart(const wg_weights *file);
 
-/* -1 with FORMAT unless every byte from `begin` to `end` of a file belongs to exactly one of the
- * tensors from number `first` on, which are that file's. */
+/* -1 with FORMAT unless every byte from `begin` to `end` of a file belongs to exactly one of its
+ * tensors, numbered from `first` on. */
 int wg__weights_check_cover(const wg_weights *file, int64_t first, int64_t begin, int64_t end);
 
 /* Records FORMAT, "PATH: format...", and returns -1. */
@@ -142,12 +142,12 @@ struct wg_weights_writer {
     int64_t count;
     wg__weights_slot *slots;
     wg__output *output;
-    void *own; /* the format's */
+    void *own; /* private to the format */
     bool failed;
 };
 
-/* wg__safetensors_writer writes a single file; wg__shards_writer one or several, as the options
- * say, and removes what an earlier write of the same model left beside them. */
+/* wg__safetensors_writer writes a single file. wg__shards_writer writes one or several files, by
+ * the options, and removes the remaining files of an earlier write of the same model. */
 extern const wg__weights_format wg__hdf5_writer, wg__safetensors_writer, wg__shards_writer;
 
 /* As wg_weights_create, of a known format. */

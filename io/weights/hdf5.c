@@ -12,9 +12,9 @@ static const char group[] = "/model/";
 
 typedef struct hdf5_file {
     wg_checkpoint *checkpoint;
-    bool adapted; /* it has LoRA adapters: */
-    double scale;
-    bool transposed;
+    bool adapted;    /* it has LoRA adapters */
+    double scale;    /* of the adapters */
+    bool transposed; /* the adapted weights are (I, O) */
 } hdf5_file;
 
 static int add_dataset(const char *name, const wg_spec *spec, void *context) {

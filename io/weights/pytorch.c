@@ -1,4 +1,4 @@
-/* The zip of torch.save:
+/* Reads the tensors of a zip that torch.save wrote:
  *
  *     NAME/data.pkl    a pickle that makes a dict of tensors, each of a storage
  *     NAME/data/0...   the storages' bytes, stored as they are
@@ -44,6 +44,7 @@ typedef struct archive {
     int64_t count;
     zip_entry *entries; /* sorted by name */
 } archive;
+
 typedef struct directory {
     uint64_t entries, size, offset;
 } directory;
@@ -70,19 +71,19 @@ static int find_directory(const wg_weights *file, const wg__input *input, direct
     if (at < LOCATOR_SIZE || wg__input_read(input, at - LOCATOR_SIZE, locator, LOCATOR_SIZE) < 0)
         return -1;
     if (wg__le32(locator) != SIGNATURE_LOCATOR)
-        return 0; /* these are its numbers */
+        return 0; /* no zip64: the numbers happen to be the largest */
     const uint64_t where = wg__le64(locator + 8);
     if (where > (uint64_t)input->size)
         return bad(file, "the directory is beyond the end");
     if (wg__input_read(input, (int64_t)where, end_64, END_64_SIZE) < 0)
         return -1;
     if (wg__le32(end_64) != SIGNATURE_END_64)
-        return bad(file, "there is no zip64 directory where it is said to be");
+        return bad(file, "there is no zip64 directory at its offset");
     *found = (directory){wg__le64(end_64 + 32), wg__le64(end_64 + 40), wg__le64(end_64 + 48)};
     return 0;
 }
 
-/* Reads the sizes that do not fit 32 bits from the extra field; they stand there in this order. */
+/* Reads the numbers beyond 32 bits from the extra field, in the order of the parameters. */
 static int read_extra(const uint8_t *extra, int64_t count, uint64_t *size, uint64_t *packed,
                       uint64_t *offset) {
     uint64_t *const places[] = {size, packed, offset};
@@ -126,7 +127,7 @@ static int64_t read_entry(const wg_weights *file, const wg__input *input, const 
         return -1;
     memcpy(entry->name, text, (size_t)name);
     entry->size = (int64_t)size;
-    /* The entry's bytes follow a second header with texts of its own lengths. */
+    /* The entry's bytes follow a second header, whose texts may have other lengths. */
     uint8_t header[LOCAL_SIZE];
     if (local > (uint64_t)input->size)
         return bad(file, "an entry is beyond the end");
@@ -279,7 +280,7 @@ static value *peek(const machine *m, int64_t below) {
     return &m->values[m->stack[m->depth - 1 - below]];
 }
 
-/* ---- What torch's names stand for ---- */
+/* ---- The names of Python's and torch's functions and types ---- */
 
 typedef enum global_id { ORDERED_DICT, REBUILD_TENSOR, REBUILD_PARAMETER, A_STORAGE } global_id;
 
@@ -347,7 +348,7 @@ static const value *item(const machine *m, const value *sequence, int64_t index,
     return found->kind == kind ? found : NULL;
 }
 
-static int take_sizes(const machine *m, const value *tuple, int64_t *sizes) {
+static int read_sizes(const machine *m, const value *tuple, int64_t *sizes) {
     for (int64_t i = 0; i < tuple->count; i++) {
         const value *size = item(m, tuple, i, INTEGER);
         if (!size || size->integer < 0)
@@ -373,7 +374,7 @@ static int rebuild_tensor(machine *m, const value *arguments, value *result) {
     tensor->offset = offset->integer;
     tensor->ndim = (int)shape->count;
     *result = (value){.kind = TENSOR, .tensor = tensor};
-    return take_sizes(m, shape, tensor->shape) < 0 ? -1 : take_sizes(m, strides, tensor->strides);
+    return read_sizes(m, shape, tensor->shape) < 0 ? -1 : read_sizes(m, strides, tensor->strides);
 }
 
 /* Replaces a function and its arguments, the topmost two values, by the result. */
@@ -382,7 +383,7 @@ static int reduce(machine *m) {
     if (!arguments || !function)
         return -1;
     if (function->kind != GLOBAL || arguments->kind != SEQUENCE)
-        return pickle_fail(m, "what is called is no function");
+        return pickle_fail(m, "a value that is called is no function");
     const global_id id = globals[function->integer].id;
     if (id == REBUILD_PARAMETER) {
         if (!item(m, arguments, 0, TENSOR))
@@ -415,7 +416,7 @@ static int push_storage(machine *m) {
                 *key = item(m, tuple, 2, TEXT), *elements = item(m, tuple, 4, INTEGER);
     if (!what || what->integer != 7 || memcmp(what->text, "storage", 7) != 0 || !type ||
         globals[type->integer].id != A_STORAGE || !key || !elements)
-        return pickle_fail(m, "a reference is to no storage");
+        return pickle_fail(m, "a persistent id is no storage");
     pickled_storage *storage = wg__calloc(1, sizeof *storage);
     if (!storage)
         return -1;
@@ -452,7 +453,8 @@ static int append_top(machine *m, value *list, int64_t count) {
     return 0;
 }
 
-static const uint8_t *take(machine *m, int64_t count) {
+/* The next `count` bytes of the pickle; NULL with an error at its end. */
+static const uint8_t *next_bytes(machine *m, int64_t count) {
     if (count > m->count - m->at) {
         pickle_fail(m, "it ends in the middle of an instruction");
         return NULL;
@@ -488,8 +490,8 @@ static int add_items(machine *m, value_kind kind, int64_t count, bool has_mark) 
     if (!holder)
         return -1;
     if (holder->kind != kind)
-        return pickle_fail(m, kind == DICT ? "items are set in what is no dict"
-                                           : "values are appended to what is no list");
+        return pickle_fail(m, kind == DICT ? "items are set in a value that is no dict"
+                                           : "values are appended to a value that is no list");
     if (append_top(m, holder, count) < 0)
         return -1;
     m->depth -= has_mark;
@@ -498,7 +500,7 @@ static int add_items(machine *m, value_kind kind, int64_t count, bool has_mark) 
 
 /* Little-endian, two's complement, `size` bytes. */
 static int push_bytes_integer(machine *m, int64_t size, bool is_signed) {
-    const uint8_t *bytes = size <= 8 ? take(m, size) : NULL;
+    const uint8_t *bytes = size <= 8 ? next_bytes(m, size) : NULL;
     if (!bytes)
         return size <= 8 ? -1 : pickle_fail(m, "a number has more than 64 bits");
     uint64_t number = 0;
@@ -525,14 +527,14 @@ static int step_value(machine *m, uint8_t code) {
     case 'J':
         return push_bytes_integer(m, 4, true);
     case 0x8a:
-        size = take(m, 1);
+        size = next_bytes(m, 1);
         return size ? push_bytes_integer(m, *size, true) : -1;
     case 'G':
-        return take(m, 8) && push_new(m, NOTHING) ? 0 : -1;
+        return next_bytes(m, 8) && push_new(m, NOTHING) ? 0 : -1;
     case 'X': {
-        size = take(m, 4);
+        size = next_bytes(m, 4);
         const int64_t length = size ? wg__le32(size) : 0;
-        const uint8_t *bytes = size ? take(m, length) : NULL;
+        const uint8_t *bytes = size ? next_bytes(m, length) : NULL;
         value *text = bytes ? push_new(m, TEXT) : NULL;
         if (!text)
             return -1;
@@ -550,7 +552,7 @@ static int step_value(machine *m, uint8_t code) {
 
 static int step_memo(machine *m, uint8_t code) {
     const bool is_long = code == 'r' || code == 'j', is_put = code == 'q' || code == 'r';
-    const uint8_t *bytes = take(m, is_long ? 4 : 1);
+    const uint8_t *bytes = next_bytes(m, is_long ? 4 : 1);
     if (!bytes)
         return -1;
     const int64_t number = is_long ? wg__le32(bytes) : *bytes;
@@ -568,14 +570,14 @@ static int step_memo(machine *m, uint8_t code) {
         return 0;
     }
     if (number >= m->memo_capacity || m->memo[number] < 0)
-        return pickle_fail(m, "a memo that was not made is wanted");
+        return pickle_fail(m, "a memo is read that was not written");
     return push(m, m->memo[number]);
 }
 
 static int step(machine *m, uint8_t code) {
     switch (code) {
     case 0x80:
-        return take(m, 1) ? 0 : -1;
+        return next_bytes(m, 1) ? 0 : -1;
     case 'c':
         return push_global(m);
     case 'q':
@@ -619,7 +621,7 @@ static int step(machine *m, uint8_t code) {
         if (!object || !peek(m, 0))
             return -1;
         if (object->kind != DICT)
-            return pickle_fail(m, "the state of what is no dict is set");
+            return pickle_fail(m, "the state of a value that is no dict is set");
         m->depth--;
         return 0;
     }
@@ -659,7 +661,7 @@ static int add_tensor(const reading *r, const pickled_tensor *tensor) {
     char path[512];
     snprintf(path, sizeof path, "%.*sdata/%s", r->folder, r->pickle_name, tensor->storage.key);
     const zip_entry *data = find_entry(r->zip, path);
-    const int64_t size = wg__storage_block_bytes(tensor->storage.dtype);
+    const int64_t size = wg__storage_kinds[tensor->storage.dtype].block_bytes;
     if (!data)
         return wg__weights_fail(r->file, "%.200s: its storage %.64s is not there", r->name,
                                 tensor->storage.key);
@@ -679,7 +681,7 @@ static int add_tensor(const reading *r, const pickled_tensor *tensor) {
     wg__weights_entry entry = {
         .file = r->index,
         .storage = tensor->storage.dtype,
-        .spec = {.dtype = wg__storage_read_as(tensor->storage.dtype), .ndim = tensor->ndim},
+        .spec = {.dtype = wg__storage_kinds[tensor->storage.dtype].read_as, .ndim = tensor->ndim},
         .offset = data->offset + tensor->offset * size,
         .bytes = extent * size,
     };
@@ -737,18 +739,18 @@ static int visit_dict(reading *r, const machine *m, const value *dict, int depth
 }
 
 static int read_zip(wg_weights *file, int index, const archive *zip) {
-    const zip_entry *pickle = NULL; /* NAME/data.pkl; NAME is what the file was called at first */
+    const zip_entry *pickle = NULL; /* NAME/data.pkl, NAME being the name at torch.save */
     for (int64_t i = 0; !pickle && i < zip->count; i++)
         if (wg__ends_with(zip->entries[i].name, "/data.pkl") && strlen(zip->entries[i].name) < 256)
             pickle = &zip->entries[i];
     if (!pickle || pickle->size > MOST_PICKLE)
-        return bad(file, "there is no data.pkl in it, or too large a one");
+        return bad(file, "it has no data.pkl, or too large a one");
     reading r = {.file = file,
                  .index = index,
                  .zip = zip,
                  .folder = (int)(strlen(pickle->name) - strlen("data.pkl")),
                  .pickle_name = pickle->name};
-    /* torch.save writes the byte order into an entry of its own. */
+    /* torch.save writes the byte order into the entry NAME/byteorder. */
     char name[300], order[8] = {0};
     snprintf(name, sizeof name, "%.*sbyteorder", r.folder, r.pickle_name);
     const zip_entry *entry = find_entry(zip, name);
@@ -763,14 +765,14 @@ static int read_zip(wg_weights *file, int index, const archive *zip) {
         machine m = {.file = r.file, .bytes = bytes, .count = pickle->size};
         bool ended = false; /* then the value of the pickle is on the top of the stack */
         while (status == 0 && !ended) {
-            const uint8_t *code = take(&m, 1);
+            const uint8_t *code = next_bytes(&m, 1);
             ended = code && *code == '.';
             status = ended ? (peek(&m, 0) ? 0 : -1) : code ? step(&m, *code) : -1;
         }
         if (status == 0) {
             const value *top = peek(&m, 0);
             status = top->kind == DICT ? visit_dict(&r, &m, top, 0)
-                                       : pickle_fail(&m, "what it makes is no dict of tensors");
+                                       : pickle_fail(&m, "its value is no dict of tensors");
         }
         for (int64_t i = 0; i < m.value_count; i++) {
             wg__free(m.values[i].items);

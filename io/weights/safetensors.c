@@ -40,7 +40,7 @@ static int add_tensor(wg_weights *file, int index, const char *name, const json_
                                 "U8 and BOOL",
                                 name, dtype ? dtype : "is no text or missing; it");
     entry.storage = dtypes[i].storage;
-    entry.spec.dtype = wg__storage_read_as(entry.storage);
+    entry.spec.dtype = wg__storage_kinds[entry.storage].read_as;
     const json_t *shape = json_object_get(value, "shape"), *size;
     if (!json_is_array(shape) || json_array_size(shape) > WG_MAX_DIMS)
         return wg__weights_fail(file, "%.200s: shape must be a list of at most %d sizes", name,
@@ -49,7 +49,7 @@ static int add_tensor(wg_weights *file, int index, const char *name, const json_
     json_array_foreach(shape, axis, size) {
         entry.spec.shape[entry.spec.ndim++] = json_integer_value(size);
         if (!json_is_integer(size) || json_integer_value(size) < 0)
-            return wg__weights_fail(file, "%.200s: shape has what is no size", name);
+            return wg__weights_fail(file, "%.200s: shape has an element that is no size", name);
     }
     const json_t *offsets = json_object_get(value, "data_offsets"),
                  *from = json_array_get(offsets, 0), *to = json_array_get(offsets, 1);
@@ -120,7 +120,7 @@ const wg__weights_reader wg__weights_safetensors = {.name = "safetensors",
 static int begin_safetensors(wg_weights_writer *writer, const wg_weights_options *options) {
     (void)options;
     if (writer->type == WG_WEIGHTS_Q8_0)
-        return wg_fail(WG_ERROR_ARGUMENT, "safetensors", "has no quantised numbers; gguf has");
+        return wg_fail(WG_ERROR_ARGUMENT, "safetensors", "has no quantized numbers; gguf has");
     json_t *root = json_pack("{s:{s:s}}", "__metadata__", "format", "pt");
     int64_t offset = 0;
     int status = root ? 0 : -1;
@@ -150,7 +150,7 @@ static int begin_safetensors(wg_weights_writer *writer, const wg_weights_options
     /* Spaces pad the header, so that the tensors begin at a multiple of 8. */
     const int64_t length = (int64_t)strlen(text), padded = (length + 7) / 8 * 8;
     uint8_t size[8];
-    wg__put_le64(size, (uint64_t)padded);
+    wg__put_le(size, (uint64_t)padded, 8);
     status = -1;
     if (wg__output_write(writer->output, 0, size, 8) == 0 &&
         wg__output_write(writer->output, 8, text, length) == 0)

@@ -1,14 +1,14 @@
-/* A model in several files, which an index names:
+/* A model in several files (shards), listed by an index file:
  *
  *     {"metadata": {"total_size": bytes},
  *      "weight_map": {"wte.weight": "model-00001-of-00002.safetensors", ...}}
  *
- * The files stand beside the index. Read, they must hold the tensors that the index lists and no
- * others. Written, tensors are divided as Hugging Face's save_pretrained divides them, so that the
+ * The files are in the folder of the index. When reading, their tensors must be exactly the tensors
+ * of the index. When writing, tensors are divided as by Hugging Face's save_pretrained, so that the
  * same tensors come into the same files:
  *
- *     tensors      a  b | c  d  e | f          in their order, as many as fit
- *     files        00001-of-00003  ...         each a writer of its own, all open until the end
+ *     tensors      a  b | c  d  e | f          in their order, up to the bytes of a shard
+ *     files        00001-of-00003  ...         a writer for each, all open until the end
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -29,7 +29,7 @@
 
 enum { MOST_INDEX = 100000000, MOST_FILES = 4096 };
 
-/* The files, numbered in the order in which the index first names them: {name: number}. */
+/* Numbers the files in the order of their first tensor in the index: {name: number}. */
 static json_t *number_files(wg_weights *file, const json_t *map) {
     json_t *numbers = json_object();
     const char *tensor;
@@ -37,7 +37,7 @@ static json_t *number_files(wg_weights *file, const json_t *map) {
     json_object_foreach((json_t *)map, tensor, value) {
         const char *name = json_string_value(value);
         if (!name || !*name || *name == '.' || strchr(name, '/') || strchr(name, '\\')) {
-            wg__weights_fail(file, "%.200s is to be in what is no name of a file beside the index",
+            wg__weights_fail(file, "the file of %.200s is no name of a file beside the index",
                              tensor);
             json_decref(numbers);
             return NULL;
@@ -86,10 +86,10 @@ static int open_files(wg_weights *file, const json_t *map, const json_t *numbers
     }
     for (int64_t i = 0; i < file->count; i++) {
         const wg__weights_entry *entry = &file->entries[i];
-        const char *said = json_string_value(json_object_get(map, entry->name));
-        const json_t *number = said ? json_object_get(numbers, said) : NULL;
+        const char *listed = json_string_value(json_object_get(map, entry->name));
+        const json_t *number = listed ? json_object_get(numbers, listed) : NULL;
         if (!number || json_integer_value(number) != entry->file)
-            return wg__weights_fail(file, "%.200s stands in %.200s, which the index does not say",
+            return wg__weights_fail(file, "%.200s is in %.200s, which the index does not say",
                                     entry->name, file->files[entry->file].path);
     }
     if (file->count != (int64_t)json_object_size(map))
@@ -172,7 +172,8 @@ typedef struct shard_list {
     json_t *map;   /* of the index: tensor to file */
 } shard_list;
 
-static void free_shards(shard_list *shards) {
+static void abort_shards(wg_weights_writer *writer) {
+    shard_list *shards = writer->own;
     if (!shards)
         return;
     for (int64_t i = 0; shards->writers && i < shards->count; i++)
@@ -347,12 +348,8 @@ static int commit_shards(wg_weights_writer *writer) {
         remove_stale_shards(writer->path, 0, NULL);
     }
     wg__free(index);
-    free_shards(shards);
+    abort_shards(writer); /* frees the list: every writer is committed, or the commit failed */
     return status;
-}
-
-static void abort_shards(wg_weights_writer *writer) {
-    free_shards(writer->own);
 }
 
 const wg__weights_format wg__shards_writer = {.name = "safetensors",

@@ -205,7 +205,8 @@ const char *wg__weights_stored(const wg_weights *file, int64_t index) {
     if (!has(file, index))
         return NULL;
     const wg__weights_entry *entry = &file->entries[index];
-    return file->file_count ? wg__storage_name(entry->storage) : wg_dtype_name(entry->spec.dtype);
+    return file->file_count ? wg__storage_kinds[entry->storage].name
+                            : wg_dtype_name(entry->spec.dtype);
 }
 
 int64_t wg__weights_stored_bytes(const wg_weights *file, int64_t index) {
@@ -260,8 +261,8 @@ const char *wg__weights_tokenizer(const wg_weights *file) {
 static wg_tensor *read_run(const wg_weights *file, const wg__weights_entry *entry,
                            const wg_spec *spec) {
     wg_tensor *x = wg__tensor_new(spec);
-    const int64_t block = wg__storage_block(entry->storage),
-                  block_bytes = wg__storage_block_bytes(entry->storage), most = 32768,
+    const int64_t block = wg__storage_kinds[entry->storage].block,
+                  block_bytes = wg__storage_kinds[entry->storage].block_bytes, most = 32768,
                   blocks = entry->bytes / block_bytes;
     uint8_t *bytes = x ? wg__alloc_array(wg__times(most, block_bytes), 1) : NULL;
     char *out = bytes ? wg__tensor_address(x) : NULL;
@@ -291,7 +292,7 @@ wg_tensor *wg_weights_read(wg_weights *file, int64_t index) {
     const wg__weights_entry *entry = &file->entries[index];
     wg_scope scope;
     wg_scope_begin(&scope);
-    const int64_t extent = entry->bytes / wg__storage_block_bytes(entry->storage);
+    const int64_t extent = entry->bytes / wg__storage_kinds[entry->storage].block_bytes;
     const wg_spec flat = {.dtype = entry->spec.dtype, .ndim = 1, .shape = {extent}};
     wg_tensor *x = read_run(file, entry, entry->is_strided ? &flat : &entry->spec);
     if (x && entry->is_strided)
@@ -416,17 +417,16 @@ int64_t wg__weights_get_module_partial(wg_weights *file, const char *prefix, wg_
     return loaded;
 }
 
-static void free_names(char **names, int64_t count) {
-    for (int64_t i = 0; i < count; i++)
-        wg__free(names[i]);
-    wg__free(names);
-}
-
 void wg__left_out_free(wg_left_out *left_out) {
     if (!left_out)
         return;
-    free_names(left_out->missing, left_out->missing_count);
-    free_names(left_out->unexpected, left_out->unexpected_count);
-    free_names(left_out->misshapen, left_out->misshapen_count);
+    char **const lists[] = {left_out->missing, left_out->unexpected, left_out->misshapen};
+    const int64_t counts[] = {left_out->missing_count, left_out->unexpected_count,
+                              left_out->misshapen_count};
+    for (int list = 0; list < 3; list++) {
+        for (int64_t i = 0; i < counts[list]; i++)
+            wg__free(lists[list][i]);
+        wg__free(lists[list]);
+    }
     *left_out = (wg_left_out){0};
 }

@@ -20,14 +20,13 @@ WG_API void wg_weights_close(wg_weights *file);
 /* The number of tensors; 0 given NULL. */
 WG_API int64_t wg_weights_count(const wg_weights *file);
 
-/* The name and the spec of tensor `index`, 0 .. count - 1; borrowed, NULL outside. The dtype is
- * that of the tensor that is read: f32 for f16 and for quantized blocks. */
+/* The name of tensor `index`, 0 .. count - 1; borrowed, NULL outside. */
 WG_API const char *wg_weights_name(const wg_weights *file, int64_t index);
 
 /* The index of the tensor of that name, or -1. */
 WG_API int64_t wg_weights_find(const wg_weights *file, const char *name);
 
-/* Reads one tensor. [scope; INDEX, IO, FORMAT] */
+/* Reads one tensor; f16 and quantized blocks as f32. [scope; INDEX, IO, FORMAT] */
 WG_API wg_tensor *wg_weights_read(wg_weights *file, int64_t index);
 
 /* Fills every slot below `module`, tied ones once; floating dtypes are cast. Strict and
@@ -36,7 +35,7 @@ WG_API wg_tensor *wg_weights_read(wg_weights *file, int64_t index);
  * FORMAT, IO] */
 WG_API int wg_weights_get_module(wg_weights *file, wg_module *module);
 
-/* What a partial load left out: names of slots (of the module) or of tensors (of the file). */
+/* Names that a partial load did not use: slots of the module, or tensors of the file. */
 typedef struct wg_left_out {
     int64_t missing_count, unexpected_count, misshapen_count;
     char **missing;    /* slots that the file does not have */
@@ -70,9 +69,9 @@ typedef struct wg_weights_options {
     const char *generation; /* a published generation_config.json, which hdf5 keeps; NULL: none */
     int version;            /* of llama2c: 0 or 1 */
 
-    /* safetensors only: the most bytes of tensors in a file, unless one tensor has more; 0: one
-     * file has all. `path` NAME.safetensors then stands for NAME-00001-of-0000N.safetensors...
-     * and NAME.safetensors.index.json, unless all fit into one. */
+    /* safetensors only: the most bytes of tensors in a file, unless one tensor has more; 0: no
+     * limit. If the tensors need several files, `path` NAME.safetensors becomes
+     * NAME-00001-of-0000N.safetensors... and NAME.safetensors.index.json. */
     int64_t shard_bytes;
 } wg_weights_options;
 
@@ -84,9 +83,9 @@ WG_API int wg_weights_put(wg_weights_writer *writer, int64_t index, const wg_ten
 /* Syncs the file, renames it over its path and frees `writer` in every case. If an error is
  * pending, or a tensor was not put, the new file is removed and the old one stays. Shards are all
  * synced before the first is renamed. While they are renamed there is no index, so that old and new
- * shards are never read together. Then an old NAME.safetensors is removed, which would be read
- * instead, and last the other files of an earlier write of NAME.safetensors: its shards and, if one
- * file has all tensors now, their index. [IO, STATE] */
+ * shards are never read together. Then files of an earlier write are removed: NAME.safetensors,
+ * which readers would prefer to the index, old shards and, if one file has all tensors now, the
+ * index. [IO, STATE] */
 WG_API int wg_weights_commit(wg_weights_writer *writer);
 
 /* Removes the new file and frees `writer`; an old file stays. NULL is allowed. */

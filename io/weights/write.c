@@ -73,16 +73,15 @@ wg__storage_dtype wg__storage_for(wg_weights_type type, wg_dtype dtype) {
  * encoded bytes take little memory. */
 static int put_runs(wg_weights_writer *writer, const wg__weights_slot *slot,
                     const wg_tensor *given) {
-    const bool as_is = wg__storage_read_as(slot->storage) == given->spec.dtype &&
-                       slot->storage != WG__STORAGE_BF16;
+    const wg__storage_kind *kind = &wg__storage_kinds[slot->storage];
+    const bool as_is = kind->read_as == given->spec.dtype && slot->storage != WG__STORAGE_BF16;
     wg_tensor *x = wg_alias((wg_tensor *)given);
     if (!as_is)
         x = wg_cast(x, slot->storage == WG__STORAGE_F64 ? WG_F64 : WG_F32);
     x = wg_contiguous(x);
     if (x && writer->format->arrange)
         x = writer->format->arrange(slot, x);
-    const int64_t block = wg__storage_block(slot->storage),
-                  block_bytes = wg__storage_block_bytes(slot->storage), most = 32768,
+    const int64_t block = kind->block, block_bytes = kind->block_bytes, most = 32768,
                   blocks = slot->bytes / block_bytes;
     uint8_t *bytes = x ? wg__alloc_array(wg__times(most, block_bytes), 1) : NULL;
     if (!bytes)

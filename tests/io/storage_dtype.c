@@ -38,7 +38,7 @@ END_TEST
 START_TEST(blocks_of_8_bits_are_written_as_ggml_writes_them) {
     static uint8_t out[MOST_BYTES];
     const int64_t count = numbers_count(),
-                  bytes = count / BLOCK * wg__storage_block_bytes(WG__STORAGE_Q8_0);
+                  bytes = count / BLOCK * wg__storage_kinds[WG__STORAGE_Q8_0].block_bytes;
     ck_assert_int_le(bytes, MOST_BYTES);
     wg__storage_encode(WG__STORAGE_Q8_0, count, data("numbers"), out);
     const uint8_t *expected = data("q8_0");
