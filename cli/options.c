@@ -361,7 +361,7 @@ void wg__cli_take(wg__line *line, wg_settings *settings) {
         const wg_setting *row = line->items[i].row;
         if (!row && !(row = word_row(settings, words++)))
             wg__cli_misuse("'%s' is one too many", line->items[i].text);
-        if (wg__settings_take_text(settings, row->name, line->items[i].text) < 0)
+        if (wg__settings_set_text(settings, row->name, line->items[i].text) < 0)
             wg__cli_leave_reading();
     }
     free(line->items);

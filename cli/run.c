@@ -306,7 +306,7 @@ int wg__run_take_note(wg__run *r) {
         wg__config_set_integer(note, "zero", 2);
     }
     if (!note || wg__settings_check_fixed(settings, note, r->out) < 0 ||
-        wg__settings_take_object(settings, note, WG_SETTING_CHECKPOINT) < 0 ||
+        wg__settings_set_object(settings, note, WG_SETTING_CHECKPOINT) < 0 ||
         wg__config_integer(note, "steps", &r->steps_before) < 0)
         wg__cli_fail_pending();
     const int status = note && !wg_error_pending() ? 0 : -1;

@@ -215,7 +215,7 @@ static int check_verb(const wg__run *r, wg_config *file, const wg_setting_table 
 static int read_file(wg__run *r) {
     wg_config *file = wg__config_load(r->file);
     const wg_objective *objective;
-    int status = wg__settings_take_object(&r->settings.all, file, WG_SETTING_OF_FILE);
+    int status = wg__settings_set_object(&r->settings.all, file, WG_SETTING_OF_FILE);
     if (status == 0)
         status = check_verb(r, file, r->finetunes ? &wg__text_rows : &wg__tuning_rows);
     for (int i = 0; status == 0 && (objective = wg_objective_at(i)); i++)
@@ -230,7 +230,7 @@ static int read_file(wg__run *r) {
 static void take_record(wg__run *r, const char *json) {
     wg_config *record = json ? wg__config_parse(json, "record") : NULL;
     if (record)
-        wg__settings_take_object(&r->settings.all, record, WG_SETTING_RECORD);
+        wg__settings_set_object(&r->settings.all, record, WG_SETTING_RECORD);
     wg__config_free(record);
 }
 

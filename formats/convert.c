@@ -146,7 +146,7 @@ static int read_model(conversion *c, const char *in) {
                  "the configuration has several %s; the first one is kept, and the others do not "
                  "end a text",
                  row->name);
-        if (row->list && wg__config_list_length(object, row->name) > 1)
+        if (row->list && json_array_size(wg__config_value(object, row->name)) > 1)
             note(c, text);
     }
     wg__free(config);

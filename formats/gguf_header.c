@@ -289,7 +289,7 @@ static int read_header(cursor *c, json_t *metadata) {
                                     entry->name, (long long)entry->bytes, (long long)entry->offset,
                                     (long long)size);
     }
-    return wg__weights_check_apart(c->file);
+    return wg__weights_check_overlap(c->file);
 }
 
 int wg__gguf_read(wg_weights *file, json_t **metadata) {

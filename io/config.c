@@ -207,10 +207,6 @@ int wg__config_first_integer(wg_config *config, const char *key, int64_t *value)
     return 0;
 }
 
-int64_t wg__config_list_length(const wg_config *config, const char *key) {
-    return config ? (int64_t)json_array_size(json_object_get(config->object, key)) : 0;
-}
-
 int wg__config_number(wg_config *config, const char *key, double *value) {
     json_t *found;
     const int status = find_value(config, key, JSON_REAL, JSON_INTEGER, "a number", &found);

@@ -134,12 +134,12 @@ WG__COMMAND void wg__settings_end(wg_settings *settings);
 
 /* Sets the value of an option of the command line; `text` of a flag is NULL. -1 with [ARGUMENT,
  * from "options": "--NAME: REASON"; MEMORY] */
-WG__COMMAND int wg__settings_take_text(wg_settings *settings, const char *name, const char *text);
+WG__COMMAND int wg__settings_set_text(wg_settings *settings, const char *name, const char *text);
 
 /* Sets the values of all keys that have a row; wg__config_check lists keys without a row. -1 with
  * [as wg__settings_read; FORMAT for null; ARGUMENT for a row that waits] */
-WG__COMMAND int wg__settings_take_object(wg_settings *settings, wg_config *json,
-                                         wg_setting_origin origin);
+WG__COMMAND int wg__settings_set_object(wg_settings *settings, wg_config *json,
+                                        wg_setting_origin origin);
 
 /* Where a member's value is from, and whether it is from more than a record. `member` points into
  * one of the structs. */

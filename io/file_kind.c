@@ -101,16 +101,10 @@ static bool has(const char *folder, const char *name) {
     return stat(path, &status) == 0;
 }
 
-/* Opens a regular file; -1 if it is none, or fails. A pipe is not opened: opening and closing it
- * would end its writer. */
-static int open_regular(const char *path, struct stat *status) {
-    const bool regular = stat(path, status) == 0 && S_ISREG(status->st_mode);
-    return regular ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-}
-
 const char *wg__file_kind(const char *path, char *text, size_t size) {
-    struct stat status = {0};
-    const int descriptor = open_regular(path, &status);
+    struct stat status;
+    if (stat(path, &status) < 0)
+        return NULL;
     if (S_ISDIR(status.st_mode)) {
         static const char *const weights[] = {"model.safetensors", "model.safetensors.index.json",
                                               "pytorch_model.bin", "pytorch_model.bin.index.json"};
@@ -134,8 +128,9 @@ const char *wg__file_kind(const char *path, char *text, size_t size) {
             snprintf(text, size, "a folder; a checkpoint is one file, and none is in it");
         return text;
     }
-    if (status.st_mode && !S_ISREG(status.st_mode))
+    if (!S_ISREG(status.st_mode)) /* opening and closing a pipe would end its writer */
         return strcpy(text, "not a regular file");
+    const int descriptor = open(path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0)
         return NULL;
     uint8_t bytes[READ + 1] = {0};
@@ -146,8 +141,9 @@ const char *wg__file_kind(const char *path, char *text, size_t size) {
 
 bool wg__is_hdf5_file(const char *path) {
     static const uint8_t signature[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
-    struct stat status;
-    const int descriptor = open_regular(path, &status);
+    if (!wg__is_file(path))
+        return false;
+    const int descriptor = open(path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0)
         return false;
     uint8_t bytes[sizeof signature];

@@ -60,9 +60,6 @@ int wg__check_differences(const wg__differences *differences, const char *path, 
 /* An integer, or the first of a list of integers (tokens that end a text). -1 with [FORMAT] */
 int wg__config_first_integer(wg_config *config, const char *key, int64_t *value);
 
-/* The number of items of a list; 0 if the key is missing or no list. */
-int64_t wg__config_list_length(const wg_config *config, const char *key);
-
 /* The object at a key as a configuration, named by the key in messages. Freed with
  * wg__config_free. NULL if the key is missing, or with [FORMAT, MEMORY] */
 wg_config *wg__config_part(wg_config *config, const char *key);

@@ -471,6 +471,24 @@ static int parse_bytes(const wg_setting *row, const char *text, int64_t *value) 
     return refuse_text(row, text, "a size such as 5GB, 200MB or 1GiB");
 }
 
+/* Appends a text of the command line to a list; `again` false: the list begins anew. */
+static int append_text(const wg_setting *row, const char *text, bool again, wg_setting_list *list) {
+    if (!again)
+        clear_list(list);
+    if (row->kind != WG_SETTING_PAIRS)
+        return append(list, copy_text(row, text));
+    const char *equals = strchr(text, '=');
+    if (!equals || equals == text || !equals[1])
+        return wg_fail(WG_ERROR_ARGUMENT, "options", "--%s: '%s' is not LABEL=TEXT", row->name,
+                       text);
+    const int label = (int)(equals - text);
+    for (int64_t i = 0; i < list->count; i++)
+        if (strncmp(list->items[i], text, (size_t)label + 1) == 0)
+            return wg_fail(WG_ERROR_ARGUMENT, "options", "--%s: '%.*s' is said twice", row->name,
+                           label, text);
+    return append(list, wg__strdup(text));
+}
+
 /* Sets a member to a text of the command line. `again`: the option was given before, so a list gets
  * one more item. */
 static int parse_text(const wg_setting *row, const char *text, bool again, member m) {
@@ -508,20 +526,7 @@ static int parse_text(const wg_setting *row, const char *text, bool again, membe
     case WG_SETTING_TEXTS:
     case WG_SETTING_FILES:
     case WG_SETTING_PAIRS:
-        if (!again)
-            clear_list(m.list);
-        if (row->kind != WG_SETTING_PAIRS)
-            return append(m.list, copy_text(row, text));
-        end = strchr(text, '=');
-        if (!end || end == text || !end[1])
-            return wg_fail(WG_ERROR_ARGUMENT, "options", "--%s: '%s' is not LABEL=TEXT", row->name,
-                           text);
-        const int label = (int)(end - text);
-        for (int64_t i = 0; i < m.list->count; i++)
-            if (strncmp(m.list->items[i], text, (size_t)label + 1) == 0)
-                return wg_fail(WG_ERROR_ARGUMENT, "options", "--%s: '%.*s' is said twice",
-                               row->name, label, text);
-        return append(m.list, wg__strdup(text));
+        return append_text(row, text, again, m.list);
     case WG_SETTING_NUMBERS: {
         const int64_t most = (int64_t)strlen(text) + 1;
         double *items = wg__alloc_array(most, sizeof *items);
@@ -604,7 +609,7 @@ static void settle(const place *at, const place *rival, wg_setting_origin origin
     }
 }
 
-int wg__settings_take_text(wg_settings *settings, const char *name, const char *text) {
+int wg__settings_set_text(wg_settings *settings, const char *name, const char *text) {
     const place at = find(settings, name);
     if (!at.part)
         return wg_fail(WG_ERROR_ARGUMENT, "options", "--%s is not for %s", name, settings->user);
@@ -645,7 +650,7 @@ static int set_from_json(wg_settings *settings, place at, wg_config *json,
     return status;
 }
 
-int wg__settings_take_object(wg_settings *settings, wg_config *json, wg_setting_origin origin) {
+int wg__settings_set_object(wg_settings *settings, wg_config *json, wg_setting_origin origin) {
     int status = json ? 0 : -1;
     for (int i = 0; i < settings->count; i++) {
         const wg_setting_table *table = settings->parts[i].table;

@@ -447,14 +447,10 @@ void wg__describe_sentences(const wg_training *training, FILE *stream) {
             (long long)wg__dataset_documents(training->setup.held_out));
 }
 
-static int fail_write(const char *path) {
-    return wg_fail(WG_ERROR_IO, "results", "cannot write %s: %s", path, strerror(errno));
-}
-
 FILE *wg__predictions_open(const char *path) {
     FILE *file = fopen(path, "w");
     if (!file)
-        fail_write(path);
+        wg_fail(WG_ERROR_IO, "results", "cannot write %s: %s", path, strerror(errno));
     return file;
 }
 
@@ -462,9 +458,10 @@ int wg__predictions_close(FILE *file, const char *path) {
     const bool written = fflush(file) == 0 && !ferror(file);
     const int reason = errno;
     const bool closed = fclose(file) == 0;
-    if (!written)
-        errno = reason;
-    return written && closed ? 0 : fail_write(path);
+    if (written && closed)
+        return 0;
+    return wg_fail(WG_ERROR_IO, "results", "cannot write %s: %s", path,
+                   strerror(written ? errno : reason));
 }
 
 int wg__write_numbers(const char *path, const char *format, int64_t count, const double *numbers) {

@@ -77,7 +77,7 @@ int wg__weights_keep_metadata(wg_weights *file, const json_t *metadata);
 int wg__weights_add(wg_weights *file, const char *name, const wg__weights_entry *entry);
 
 /* -1 with FORMAT if a byte belongs to two tensors of the one file. */
-int wg__weights_check_apart(const wg_weights *file);
+int wg__weights_check_overlap(const wg_weights *file);
 
 /* -1 with FORMAT unless every byte from `begin` to `end` of a file belongs to exactly one of its
  * tensors, numbered from `first` on. */

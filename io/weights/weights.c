@@ -76,7 +76,7 @@ static int compare_by_offset(int64_t a, int64_t b, const void *context) {
                                   : (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
-int wg__weights_check_apart(const wg_weights *file) {
+int wg__weights_check_overlap(const wg_weights *file) {
     int64_t *order = wg__sorted_indices(0, file->count, compare_by_offset, file), end = 0;
     int status = order ? 0 : -1;
     for (int64_t i = 0; i < file->count && status == 0; i++) {
