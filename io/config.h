@@ -80,13 +80,13 @@ int wg__settings_standard(const wg_setting_table *table, void *values);
 /* Makes all members 0 or NULL, and frees texts and lists. */
 void wg__settings_clear(const wg_setting_table *table, void *values);
 
-/* -1 with [FORMAT, listing them] unless the object has a key for each row that has neither a
- * standard value nor one that follows from other keys. */
+/* -1 with [FORMAT, listing them] if the object lacks keys of rows without `standard` and
+ * `derived`. */
 int wg__settings_require(const wg_setting_table *table, wg_config *json);
 
-/* Reads keys of a JSON object into a struct; a key that is not there, or null, leaves its member
- * alone, except that null makes a token that may be none none. -1 with [FORMAT for a value of
- * another type, ARGUMENT for a choice that there is not, and for a number out of its row's range;
+/* Reads keys of a JSON object into a struct. A member stays unchanged if its key is missing or
+ * null, except that null makes a WG_SETTING_TOKEN with low -1 become -1. -1 with [FORMAT for a
+ * value of another type; ARGUMENT for an unknown choice, or a number out of its row's range;
  * MEMORY] */
 int wg__settings_read(const wg_setting_table *table, wg_config *json, void *values);
 
@@ -161,8 +161,8 @@ WG__COMMAND int wg__settings_check_fixed(const wg_settings *settings, wg_config 
 /* Refuses a value: "KEY is VALUE; it must be RULE". Returns -1 with [ARGUMENT] */
 int wg__settings_refuse(const char *where, const char *key, double value, const char *rule);
 
-/* The numbers of a text, as "256x3072" has them; how many there are, or -1 (no error) if the text
- * is something else, one is not within low and high, or there are more than `most`. */
+/* Parses the numbers of a text like "256x3072". Returns their count, or -1 (no error) if the text
+ * has anything else, a number is not within low and high, or there are more than `most` numbers. */
 WG__COMMAND int64_t wg__settings_numbers(const char *text, const char *separators, double low,
                                          double high, int64_t most, double *numbers);
 

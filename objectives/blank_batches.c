@@ -236,7 +236,7 @@ typedef struct blanking {
     wg__blanked_text *blanks; /* B */
     int32_t *ids;             /* B rows of a text each */
     wg__blank_span *spans;    /* B rows of `sequence` spans */
-    int64_t *lengths;         /* (sequence) of the spans of one text */
+    int64_t *lengths;         /* (sequence) of the spans of a text */
 } blanking;
 
 /* Cuts each document into texts of whole sentences, as long as there is room; a sentence that is

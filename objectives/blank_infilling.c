@@ -115,8 +115,8 @@ int wg__require_shown_batches(const wg_objective *objective) {
     return objective == &wg_blank_infilling
                ? 0
                : wg_fail(WG_ERROR_STATE, objective->name,
-                         "the batches of %s are not shown; those of %s are", objective->name,
-                         wg_blank_infilling.name);
+                         "the batches of %s cannot be shown; only batches of %s can",
+                         objective->name, wg_blank_infilling.name);
 }
 
 int wg_training_show_batch(wg_training *t, FILE *stream) {

@@ -15,14 +15,19 @@
  * 0. All tokens see Part A; a token of Part B also sees the tokens before it in Part B. So the
  * attention mask depends only on the length of Part A.
  *
- * A run may mix three objectives: lengths of spans come from Poisson(3) until 15 % of the text is
- * masked ([MASK]); whole sentences are masked until it is 15 % ([sMASK]); the last 50 to 100 % of
- * the text are one span ([gMASK]), whose end token is predicted only where the document ends.
+ * A run may mix three ways of masking a text:
  *
- * Documents are read in order, in texts of whole sentences. An evaluation fills spans, [MASK],
- * whatever the training mixture: `loss` (the mean over all targets, the ends of blanks included),
- * `word_loss` (over targets that are words of the text) and `unigram_loss` (the loss of predicting
- * these words by their frequency in the training text). */
+ *     [MASK]    spans with lengths from Poisson(3), until 15 % of the text are masked
+ *     [sMASK]   whole sentences, until 15 % of the text are masked
+ *     [gMASK]   the last 50 to 100 % of the text; the end token of this span is predicted only if
+ *               the document ends there
+ *
+ * Documents are read in order, in texts of whole sentences. An evaluation always fills spans,
+ * [MASK]. Its metrics:
+ *
+ *     loss           the mean over all targets, including the ends of blanks
+ *     word_loss      the mean over targets that are words of the text
+ *     unigram_loss   the loss of predicting these words by their frequency in the training text */
 #ifndef WG_OBJECTIVES_BLANK_INFILLING_H
 #define WG_OBJECTIVES_BLANK_INFILLING_H
 

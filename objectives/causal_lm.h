@@ -7,10 +7,13 @@
  * Each epoch draws an offset below T, cuts windows one after another from there on, and shuffles
  * them.
  *
- * Metrics of an evaluation: `loss` (the mean over tokens), `perplexity` (e to it), `bits_per_byte`
- * (loss / log 2 x tokens / bytes of the held-out text, whatever the tokenizer) and `unigram_loss`
- * (what predicting the tokens of the held-out text by their frequency in the training text would
- * lose). */
+ * Metrics of an evaluation:
+ *
+ *     loss            the mean over tokens
+ *     perplexity      exp(loss)
+ *     bits_per_byte   loss / log 2 x tokens / bytes of the held-out text: comparable between
+ *                     tokenizers
+ *     unigram_loss    the loss of predicting tokens by their frequency in the training text */
 #ifndef WG_OBJECTIVES_CAUSAL_LM_H
 #define WG_OBJECTIVES_CAUSAL_LM_H
 

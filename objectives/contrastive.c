@@ -12,9 +12,9 @@
  * A vector is computed as by `wengert embed`: the mean of the hidden states, or the hidden state of
  * [CLS]. The model gets no new head.
  *
- * Held-out text of the same form is measured by the loss and by the share of texts whose own
- * partner is the nearest of the batch. Held-out pairs with a number, how similar they are, are
- * measured as STS is: by the correlation of ranks of the cosines and the numbers. */
+ * Metrics of an evaluation: `loss`, and `accuracy`, the share of texts whose own partner is the
+ * nearest in the batch. If the held-out file has pairs with a number for their similarity, as STS
+ * has: `spearman`, the rank correlation of cosines and numbers, and `loss`, 1 - spearman. */
 #include <math.h>
 #include <string.h>
 
@@ -118,8 +118,8 @@ static int begin(wg_training *t) {
         return 0;
     if (batch < 2)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                       "a batch of %lld; a text is compared with the others of its batch, so that "
-                       "2 or more are wanted",
+                       "a batch of %lld; a text is compared with the others of its batch: give 2 "
+                       "or more",
                        (long long)batch);
     if (wg__text_lines_load(t->setup.training_path, t->setup.tokenizer, &mine->text) < 0)
         return -1;

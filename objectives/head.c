@@ -37,12 +37,13 @@ int wg__head_load(const wg_objective *objective, const char *path, wg_model *mod
 }
 
 char *wg__head_config(const wg_training *t) {
-    return wg__headed_encoder_config(wg__headed_of(t->setup.model));
+    return wg__headed_encoder_config((wg__headed_encoder *)t->setup.model->module);
 }
 
 int wg__head_outputs(const wg_training *t, const wg__example_batch *batch, wg_tensor *outputs[2]) {
     const wg_model_inputs inputs = wg__pair_inputs(&batch->inputs);
-    return wg__headed_encoder_forward(wg__headed_of(t->setup.model), &inputs, outputs);
+    wg__headed_encoder *encoder = (wg__headed_encoder *)t->setup.model->module;
+    return wg__headed_encoder_forward(encoder, &inputs, outputs);
 }
 
 /* ---- Training ---- */
@@ -93,7 +94,7 @@ int wg__head_begin_as(wg_training *t, void *own, wg__labels *labels) {
 }
 
 int wg__head_begin(wg_training *t) {
-    return wg__head_begin_as(t, NULL, &wg__headed_of(t->setup.model)->labels);
+    return wg__head_begin_as(t, NULL, &((wg__headed_encoder *)t->setup.model->module)->labels);
 }
 
 void wg__head_end(wg_training *t) {
@@ -177,19 +178,22 @@ const wg_objective_training wg__head_training = {.adapt = wg__head_adapt,
  * The labels come from the training file, in the order of wg__labels_sort. A number says, for
  * instance, how similar two texts are (the STS-B of GLUE).
  *
- * Metric of a step of classify, beside its loss: accuracy. Of an evaluation: `loss`, `accuracy`,
- * `majority` (the accuracy of always predicting the commonest label) and, of two labels, `f1` (of
- * the second) and `mcc` (Matthews' correlation, 0 where it is not defined).
+ * A step of classify also has the metric `accuracy`. Metrics of evaluations:
  *
- * Of an evaluation of multi-label, where a label is predicted if its probability is above 1/2, over
- * N texts and K labels: `loss`; `f1`, micro: of all labels together; `macro_f1`: the mean over the
- * labels of a label's f1, which is 0 if the label neither occurs nor is predicted; `exact`, the
- * share of texts without a wrong or missing label; and `majority`, the f1 of always predicting the
- * commonest label alone.
- *
- * Of an evaluation of regression: the `loss`, which is the mean squared error, `pearson` and
- * `spearman`, the correlations of predicted and wanted numbers, and `variance`, the mean squared
- * error of always predicting their mean. */
+ *     classify       loss, accuracy
+ *                    majority   the accuracy of always predicting the commonest label
+ *                    f1, mcc    two labels only: F1 of the second label, and Matthews' correlation,
+ *                               0 where it is not defined
+ *     multi-label    a label is predicted if its probability is above 1/2
+ *                    loss
+ *                    f1         micro: over all pairs of a text and a label
+ *                    macro_f1   the mean of the F1 of each label, 0 for a label that neither occurs
+ *                               nor is predicted
+ *                    exact      the share of texts without a wrong or missing label
+ *                    majority   the f1 of always predicting only the commonest label
+ *     regression     loss       the mean squared error
+ *                    pearson, spearman   correlations of predicted and wanted numbers
+ *                    variance   the mean squared error of always predicting the mean */
 
 /* ---- Files ---- */
 

@@ -51,10 +51,7 @@ typedef struct wg__head_task {
     int (*write)(const wg__head_run *run, const char *path);
 } wg__head_task;
 
-/* The headed encoder of a model, and its logits. */
-static inline wg__headed_encoder *wg__headed_of(const wg_model *model) {
-    return (wg__headed_encoder *)model->module;
-}
+/* The logits of a model, whose module is a wg__headed_encoder. */
 int wg__head_outputs(const wg_training *t, const wg__example_batch *batch, wg_tensor *outputs[2]);
 
 /* The functions of wg__head_training; a task may use some of them in another record.

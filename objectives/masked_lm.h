@@ -10,10 +10,10 @@
  *     keep               1   1   1    1    1    1    1    1    1     1     0
  *     positions        { 3, ... } of the B * T flattened, labels { went, ... }
  *
- * An epoch goes through each document in order: sentences are gathered up to the target length
- * (T - 3; in one of ten examples a shorter one at random), the first few of them are the first
- * segment, and the second is either the next sentences or, in half of the examples, sentences from
- * another document; then the sentences that were not used come next. 15 % of the tokens are
+ * An epoch goes through each document in order. An example gathers sentences up to a target length:
+ * T - 3, or, in one of ten examples, a random shorter length. The first few sentences are the first
+ * segment. The second segment has the remaining sentences or, in half of the examples, sentences of
+ * another document; the document then goes on with its unused sentences. 15 % of the tokens are
  * predicted: of these, 80 % are replaced by [MASK], 10 % by a random token, 10 % stay. All choices
  * are drawn anew in every epoch.
  *
@@ -42,12 +42,19 @@
  *                    a quarter, every fourth is   (GPT-BERT, Charpentier & Samuel 2024,
  *                    arXiv:2410.24159).
  *
- * Metrics of a step: mlm_loss, mlm_accuracy (over masked tokens), nsp_loss, nsp_accuracy (over
- * pairs), and of hybrid causal_loss. Of an evaluation: these, `unigram_loss` (what predicting the
- * masked tokens by their frequency in the training corpus would lose), `nsp_random` (the share of
- * pairs whose second half is random, so that always guessing the commoner answer is right in
- * max(nsp_random, 1 - nsp_random) of them), and `loss`: of pairs the sum of mlm_loss and nsp_loss,
- * of hybrid the mean of mlm_loss and causal_loss, weighted by sequences. */
+ * Metrics of a step:
+ *
+ *     mlm_loss, mlm_accuracy    over masked tokens
+ *     nsp_loss, nsp_accuracy    over pairs
+ *     causal_loss               hybrid, over the tokens of causal sequences
+ *
+ * An evaluation has these and:
+ *
+ *     unigram_loss   the loss of predicting masked tokens by their frequency in the training corpus
+ *     nsp_random     the share of pairs with a random second segment; always guessing the commoner
+ *                    answer has the accuracy max(nsp_random, 1 - nsp_random)
+ *     loss           pairs: mlm_loss + nsp_loss; hybrid: the mean of mlm_loss and causal_loss,
+ *                    weighted by sequences */
 #ifndef WG_OBJECTIVES_MASKED_LM_H
 #define WG_OBJECTIVES_MASKED_LM_H
 

@@ -191,6 +191,8 @@ void wg_training_free(wg_training *training) {
     wg_batches_free(training->held_out);
     if (training->objective->training->end)
         training->objective->training->end(training);
+    else
+        wg__free(training->context);
     wg__free(training->batch);
     if (training->standard_options)
         wg__settings_clear(&training->objective->settings, training->standard_options);
@@ -235,12 +237,6 @@ static int evaluate_all(void *context, wg_metrics *metrics) {
     return ((wg_training *)context)->objective->training->evaluate(context, 0, metrics);
 }
 
-static int put_owned_text(wg_checkpoint *file, const char *name, char *text) {
-    const int status = text ? wg_checkpoint_put_text(file, name, text) : -1;
-    wg_text_free(text);
-    return status;
-}
-
 char *wg__training_config(const wg_training *training) {
     return training->objective->training->config ? training->objective->training->config(training)
                                                  : wg_model_config_json(training->setup.model);
@@ -248,9 +244,14 @@ char *wg__training_config(const wg_training *training) {
 
 static int task_save(void *context, wg_checkpoint *file) {
     const wg_training *training = context;
-    if (put_owned_text(file, "/config", wg__training_config(training)) < 0 ||
-        wg_checkpoint_put_text(file, OBJECTIVE, training->objective->name) < 0 ||
-        put_owned_text(file, "/tokenizer", wg_tokenizer_to_json(training->setup.tokenizer)) < 0)
+    char *config = wg__training_config(training);
+    char *tokenizer = config ? wg_tokenizer_to_json(training->setup.tokenizer) : NULL;
+    const bool saved = tokenizer && wg_checkpoint_put_text(file, "/config", config) == 0 &&
+                       wg_checkpoint_put_text(file, OBJECTIVE, training->objective->name) == 0 &&
+                       wg_checkpoint_put_text(file, "/tokenizer", tokenizer) == 0;
+    wg_text_free(config);
+    wg_text_free(tokenizer);
+    if (!saved)
         return -1;
     return wg_batches_save(training->batches, file, training->fingerprint);
 }

@@ -19,7 +19,7 @@
  *     squad                    files of questions      encoder, with a head
  *     cloze                    files with labels       prefix decoder, without a head
  *
- * The first seven objectives pretrain, the others fine-tune (`finetune --task NAME`).
+ * The first seven objectives pretrain, the last seven fine-tune (`finetune --task NAME`).
  * An objective is a record in a file of objectives/, and a row in the table of
  * objectives/objective.c. It trains any model of a shape that it takes. */
 #ifndef WG_OBJECTIVES_OBJECTIVE_H
@@ -253,8 +253,9 @@ typedef struct wg_objective_data {
 
 /* How it trains and measures. Functions return 0, or -1 (NULL) with an error. */
 typedef struct wg_objective_training {
-    /* Fine-tuning only. Makes the model from the checkpoint `setup->checkpoint`, with a new head
-     * where that one has none (adapt), or reads it as it was saved (load; NULL: wg_model_load). */
+    /* Fine-tuning only. adapt: makes the model from the checkpoint `setup->checkpoint`, with a new
+     * head if the checkpoint has none. load: reads the model as it was saved; NULL:
+     * wg_model_load. */
     int (*adapt)(const wg_objective *objective, const wg_training_setup *setup,
                  void (*note)(const char *message, void *context), void *note_context,
                  wg_model *model, wg_tokenizer **tokenizer);
@@ -263,8 +264,8 @@ typedef struct wg_objective_training {
     char *(*config)(const wg_training *training); /* kept as /config; NULL: the model's own */
 
     /* `begin` checks the setup and makes the context; an objective that reads its own files also
-     * sets batches, fingerprint and examples. `end` frees the context, also after a `begin` that
-     * failed. Both may be NULL. */
+     * sets batches, fingerprint and examples; NULL: nothing is needed. `end` frees the context,
+     * also after a `begin` that failed; NULL: the context is one block, or NULL. */
     int (*begin)(wg_training *training);
     void (*end)(wg_training *training);
 
@@ -306,7 +307,7 @@ struct wg_objective {
     const char *title;    /* a line with its paper, for --help and docs */
     int shapes;           /* wg_model_shape values, or'ed: the models that it takes */
     bool finetunes;       /* reached by `finetune --task NAME`: begins from a checkpoint */
-    const char *marks[2]; /* how to recognise a checkpoint that does not name its objective, for
+    const char *marks[2]; /* how to recognize a checkpoint that does not name its objective, for
                            * instance a converted one: a dataset ("/model/qa_outputs/weight"), a
                            * key of /config, or a key and the end of its text or of its list's
                            * first text ("problem_type=regression"); NULL: no more. The first

@@ -19,9 +19,10 @@
 
 enum { BEST = 20, LONGEST_ANSWER = 30 };
 
-/* Tokens of a context, as wg__squad_text takes them; first -1: there is no answer. An answer has at
- * most LONGEST_ANSWER tokens, begins with one of the BEST likeliest first tokens of a window, in
- * the window that has most context around it, and ends with one of the BEST likeliest last ones. */
+/* Tokens of a context, as wg__squad_text takes them; first -1: there is no answer. An answer begins
+ * with one of the BEST likeliest first tokens of a window and ends with one of the BEST likeliest
+ * last tokens. It has at most LONGEST_ANSWER tokens. A first token counts only in the window that
+ * has most context around it. */
 typedef struct answer_span {
     int64_t first, last;
     double score; /* logit of the first and of the last */

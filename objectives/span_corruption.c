@@ -304,10 +304,6 @@ static int begin(wg_training *t) {
     return wg_error_pending() ? -1 : 0;
 }
 
-static void end(wg_training *t) {
-    wg__free(t->context);
-}
-
 /* The hidden states of the labels, (B, T, C). */
 static wg_tensor *decode_labels(const wg_model *model, const wg__span_batch *batch) {
     wg_tensor *memory = wg_model_encode(model, batch->input_ids, NULL);
@@ -531,8 +527,7 @@ const wg_objective wg_span_corruption = {
              WG__BATCH_OF(wg__span_batch, tokens),
              .describe = wg__describe_stream},
     .training =
-        &(const wg_objective_training){
-            .begin = begin, .end = end, .loss = loss_of, .evaluate = evaluate},
+        &(const wg_objective_training){.begin = begin, .loss = loss_of, .evaluate = evaluate},
     .use = {.fills = WG_FILLS_BY_BEAM, .fill = fill},
     .metrics = rows,
     .print = print,

@@ -17,9 +17,12 @@
  * Texts are windows of a stream, as in causal_lm.h, as long as fills the encoder: all inputs of a
  * run have one length, and all labels another, without padding.
  *
- * Metrics of an evaluation: `loss` (the mean over all labels), `word_loss` and `word_accuracy`
- * (over tokens of the text) and `unigram_loss` (the loss of predicting the tokens of the text by
- * their frequency in the training text). */
+ * Metrics of an evaluation:
+ *
+ *     loss                       the mean over all labels
+ *     word_loss, word_accuracy   over labels that are tokens of the text
+ *     unigram_loss               the loss of predicting tokens by their frequency in the training
+ *                                text */
 #ifndef WG_OBJECTIVES_SPAN_CORRUPTION_H
 #define WG_OBJECTIVES_SPAN_CORRUPTION_H
 

@@ -34,7 +34,8 @@ static wg__examples *read_words(wg__head_kind kind, const wg_training_setup *set
 static int outputs(const wg_training *t, const wg__example_batch *batch, wg_tensor *logits[2]) {
     if (wg__head_outputs(t, batch, logits) < 0)
         return -1;
-    logits[0] = wg_reshape(logits[0], WG_DIMS(-1, wg__headed_of(t->setup.model)->labels.count));
+    const wg__head_run *run = t->context;
+    logits[0] = wg_reshape(logits[0], WG_DIMS(-1, run->labels->count));
     return logits[0] ? 0 : -1;
 }
 

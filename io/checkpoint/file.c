@@ -1,5 +1,5 @@
-/* The life of a checkpoint file: written beside its place, then put there whole or not at all
- * (base/replacement.h). */
+/* Creating, opening, committing and closing checkpoint files, with a file driver for HDF5. A file
+ * is written as PATH.tmp and renamed over PATH when it is complete (base/replacement.h). */
 #include "io/checkpoint/file.h"
 #include "io/internal.h"
 #include "io/weights/binary_file.h"

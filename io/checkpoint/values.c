@@ -20,8 +20,8 @@
 
 #define CHUNK_BYTES (512 << 10)
 
-/* Deflate shrinks bytes at most by a factor of 1032. A file that claims more data than this factor
- * allows does not hold it, and no memory is allocated for it. */
+/* Deflate shrinks bytes at most by a factor of 1032. A dataset that claims to expand by more is
+ * damaged, and no memory is allocated for it. */
 #define MOST_EXPANSION 2048
 
 /* True for "/a/b": absolute, without empty or "." parts. */
@@ -188,8 +188,8 @@ static hid_t layout_of(const wg_spec *spec, bool text) {
         status = H5Pset_layout(creation, H5D_COMPACT);
     if (status >= 0 && spec->ndim > 0 && wg__spec_count(spec) > 0) {
         hsize_t chunk[WG_MAX_DIMS];
-        /* Chunks of whole rows: the first axes are cut until a chunk is small enough, evenly, so
-         * that the last one is not mostly padding. */
+        /* Chunks of whole rows: the first axes are cut until a chunk is small enough. Parts are
+         * even, so that the last chunk is not mostly padding. */
         int64_t bytes = wg__spec_count(spec) * (int64_t)wg_dtype_size(spec->dtype);
         for (int axis = 0; axis < spec->ndim; axis++) {
             int64_t size = spec->shape[axis], pieces = (bytes + CHUNK_BYTES - 1) / CHUNK_BYTES;

@@ -2,7 +2,7 @@
  * formats/weights_files.h has the list of formats, and opens and creates files.
  *
  * No file is trusted: sizes, offsets, counts, names and nesting are checked before they are used,
- * and no memory is allocated for a number that the file cannot bear out. */
+ * and memory is allocated only for data that the file has. */
 #ifndef WG_IO_WEIGHTS_WEIGHTS_H
 #define WG_IO_WEIGHTS_WEIGHTS_H
 

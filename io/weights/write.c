@@ -1,7 +1,7 @@
 /* Tensor files: writing with a format's record. See weights.h.
  *
- * The list comes first, so a format knows the place of every tensor before any tensor is given, and
- * each is encoded straight to its place. */
+ * The list of tensors comes first, so a format computes the offset of every tensor, and each tensor
+ * is encoded directly to its offset. */
 #include <string.h>
 
 #include "io/weights/file.h"
