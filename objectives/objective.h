@@ -43,10 +43,10 @@ typedef struct wg_objective wg_objective;
 
 /* Options of an evaluation. */
 typedef struct wg_evaluation_options {
-    bool by_document;        /* measure each document from its beginning, as far as a sequence goes,
-                              * instead of all of the text cut into sequences */
-    const char *predictions; /* the file that answers go to; NULL: none */
-    int64_t batch;           /* of translations: texts that are searched at a time; 0: 32 */
+    bool by_document;        /* measure the first sequence of each document, instead of all of the
+                              * text cut into sequences */
+    const char *predictions; /* the file to write predictions to; NULL: none */
+    int64_t batch;           /* of translations: texts in a search; 0: 32 */
     bool lowercase;          /* BLEU without regard to case */
     int bleu_tokens;         /* of BLEU, a wg_bleu_tokens; 0: 13a */
     wg_beam_options beam;    /* of translations; zeros: the usual search */
@@ -54,43 +54,43 @@ typedef struct wg_evaluation_options {
 
 enum { WG_EVALUATES_BY_DOCUMENT = 1, WG_EVALUATES_PREDICTIONS = 2, WG_EVALUATES_TRANSLATIONS = 4 };
 
-/* The parts of a training. All parts are borrowed, and must outlive the training; of `model` its
- * module must. */
+/* The parts of a training. They are borrowed and must outlive the training. The struct `model` is
+ * copied; its module must outlive the training. */
 typedef struct wg_training_setup {
     const wg_model *model;
     const wg_tokenizer *tokenizer;
     const wg_dataset *training;                /* NULL: an evaluation alone, or `training_path` */
     const wg_dataset *held_out;                /* NULL: no evaluation, or `held_out_path` */
     const char *training_path, *held_out_path; /* of objectives that read their own files */
-    const char *checkpoint;                    /* that is resumed or measured; NULL: a new run */
+    const char *checkpoint;                    /* to resume or to measure; NULL: a new run */
     const void *options; /* the struct of the objective's settings; NULL: standard values */
     int64_t batch;       /* sequences; 0: the objective's usual number */
     int64_t sequence;    /* tokens; 0: the objective's usual number, within the model's positions */
     uint64_t seed;       /* of batches and masks */
     int64_t evaluation_batches;              /* in an evaluation during training, at most; 0: all */
-    const wg_evaluation_options *evaluation; /* of wg_training_evaluate; NULL: metrics alone */
-    wg_group *group; /* whose ranks share out the batches of evaluations, which are then collective,
-                      * and all know the metrics; NULL: this process alone */
+    const wg_evaluation_options *evaluation; /* of wg_training_evaluate; NULL: only metrics */
+    wg_group *group; /* its ranks share the batches of evaluations, which are then collective, and
+                      * all ranks get the metrics; NULL: this process only */
 } wg_training_setup;
 
-/* A model, its data and an objective. Objectives see the struct, users its functions. */
+/* A model, its data and an objective. The struct is for objectives; users call its functions. */
 typedef struct wg_training {
     const wg_objective *objective;
-    wg_training_setup setup; /* batch and sequence as they are used */
-    wg_model model;          /* the setup's, copied */
-    wg_batches *batches;     /* of the training data; NULL without */
-    wg_batches *held_out;    /* of the held-out data; NULL without, and where there is no need */
-    void *batch;             /* the one at hand */
+    wg_training_setup setup; /* with defaults of batch and sequence filled in */
+    wg_model model;          /* a copy of the setup's */
+    wg_batches *batches;     /* of the training data; NULL: there is none */
+    wg_batches *held_out;    /* of the held-out data; NULL: no data, or `evaluate` needs none */
+    void *batch;             /* the current batch */
     int64_t fingerprint;     /* of the training data: a resumed run must have the same */
     int64_t examples;        /* in an epoch, of objectives that read their own files */
-    int64_t step_examples;   /* that were taken before the step */
-    int64_t run_examples;    /* of the whole run, for what changes in its course; set before the
-                              * first step; 0: nothing changes */
+    int64_t step_examples;   /* examples before this step */
+    int64_t run_examples;    /* examples of the whole run, for settings that change over it; set
+                              * before the first step; 0: they do not change */
     int64_t ramp_examples;   /* sequences grow: the first half of so many examples are cut into
                               * quarters, the second half into halves; batches keep their number of
                               * tokens. 0: none are cut */
-    void *context;           /* the objective's own */
-    void *standard_options;  /* where the setup gave none */
+    void *context;           /* private to the objective */
+    void *standard_options;  /* if the setup has no options */
 } wg_training;
 
 /* Checks that the objective takes the model, and prepares its data. Freed with wg_training_free.
@@ -99,8 +99,8 @@ typedef struct wg_training {
 WG_API wg_training *wg_training_new(const wg_objective *objective, const wg_training_setup *setup);
 WG_API void wg_training_free(wg_training *training);
 
-/* The task for a trainer, whose functions use `training`. It saves /config, /tokenizer,
- * /objective and /train/data, and refuses to resume with other data than the run was begun with. */
+/* The task for a trainer. Its functions use `training`. It saves /config, /tokenizer, /objective
+ * and /train/data, and refuses to resume with data other than the run's. */
 WG_API wg_task wg_training_task(wg_training *training);
 
 /* Measures the model on the whole held-out data. With a group in the setup it is collective, and
@@ -111,17 +111,17 @@ WG_API int wg_training_evaluate(wg_training *training, wg_metrics *metrics);
 
 /* How a text is filled or continued. */
 typedef struct wg_use_options {
-    int64_t top;  /* objectives that rank tokens: how many of each blank; 0: 5 */
-    int64_t beam; /* search with so many hypotheses; 0: draw, or greedy */
-    bool draws;   /* options of drawing were given */
+    int64_t top;  /* objectives that rank tokens: candidates for each blank; 0: 5 */
+    int64_t beam; /* search with so many hypotheses; 0: sampling, or greedy */
+    bool draws;   /* options of sampling were given */
     wg_generation_options generation; /* sampling, max_tokens, listener, stop */
     wg_generator generator;
 } wg_use_options;
 
-/* The ways of filling that an objective takes, or'ed. */
+/* The ways of filling that an objective supports, or'ed. */
 enum { WG_FILLS_BY_RANK = 1, WG_FILLS_BY_BEAM = 2, WG_FILLS_BY_DRAWING = 4 };
 
-/* How far a prompt and its continuation may go. */
+/* Limits of a prompt and its continuation. */
 typedef struct wg_prompt_room {
     int64_t positions;    /* of the model */
     int64_t most_read;    /* tokens that a prompt may have */
@@ -227,23 +227,23 @@ WG_API int wg_embed_texts(const wg_model *model, const wg_tokenizer *tokenizer,
 typedef struct wg_metric_row {
     const char *name;   /* of the metric: "mlm_loss" */
     const char *weight; /* a further member with its weight: "mlm_tokens"; NULL: there is none */
-    const char *of;     /* the metric that it is made of; NULL: the one of that name */
-    bool optional;      /* left out where nothing was added to that metric */
-    double (*value)(const wg_metrics *metrics);     /* NULL: the mean of that name */
+    const char *of;     /* the metric with its value; NULL: `name` */
+    bool optional;      /* left out if nothing was added to the metric */
+    double (*value)(const wg_metrics *metrics);     /* computes the value; NULL: the mean */
     const char *(*text)(const wg_metrics *metrics); /* the member is this text; NULL: a number */
 } wg_metric_row;
 
 typedef struct wg_objective_data {
     wg_dataset_kind text;                 /* of its datasets; unused where it reads its own files */
     int64_t usual_batch, usual_sequence;  /* 0: 32 and 128, within the model's positions */
-    void (*sizes)(wg_training *training); /* chooses sizes that the setup leaves 0; NULL: these */
-    bool cuts_sequences;                  /* it knows ramp_examples */
+    void (*sizes)(wg_training *training); /* sets sizes that the setup leaves 0; NULL: the usual */
+    bool cuts_sequences;                  /* it supports ramp_examples */
 
-    /* Batches of a text of that kind, which must outlive them, to train on or to measure with. The
-     * setup has tokenizer, batch, sequence and seed; without options, which has no model, either,
-     * standard values count. NULL without an error: it is measured otherwise. The function is NULL
-     * for objectives that read their own files. [ARGUMENT for a tokenizer without the tokens
-     * that the objective needs, or a text too short; MEMORY] */
+    /* Makes batches of a text of the kind `text`, to train on or (`measured`) to measure with. The
+     * text must outlive them. The setup has tokenizer, batch, sequence and seed; options and model
+     * may be NULL, and options then have standard values. NULL without an error: `evaluate` needs
+     * no batches. The function is NULL for objectives that read their own files. [ARGUMENT for a
+     * tokenizer without the tokens that the objective needs, or a text too short; MEMORY] */
     wg_batches *(*batches)(const wg_training_setup *setup, const wg_dataset *text, bool measured);
     size_t batch_size, batch_tokens; /* the size of the struct of a batch, and the offset of the
                                       * int64_t member that counts its tokens */
@@ -269,7 +269,7 @@ typedef struct wg_objective_training {
     int (*begin)(wg_training *training);
     void (*end)(wg_training *training);
 
-    /* Called before the batches of each step, for what changes in the course of a run; or NULL. */
+    /* Called before the batches of each step, to change settings over the run; or NULL. */
     void (*begin_step)(wg_training *training);
 
     /* The loss of a batch, or its parts, as in wg_task; and their weights. `weigh` is NULL where
@@ -280,7 +280,7 @@ typedef struct wg_objective_training {
     int (*evaluate)(wg_training *training, int64_t batches, wg_metrics *metrics); /* 0: all */
 } wg_objective_training;
 
-/* Use of a trained model in evaluation mode; functions are NULL where it is for something else. */
+/* Use of a trained model in evaluation mode. A function is NULL if the objective lacks the use. */
 typedef struct wg_objective_use {
     /* Fills the blanks of a text. */
     unsigned fills; /* WG_FILLS_BY_... or'ed */

@@ -3,7 +3,7 @@
  *     /model/...           groups mirror the module tree, a dataset for each parameter
  *     /config              the model's published JSON keys, a string
  *     /objective           the name of the objective that trained it, a string
- *     /tokenizer           all that is needed to encode and decode, a JSON string
+ *     /tokenizer           the whole tokenizer, a JSON string
  *     /optimizer/<slot>/<parameter path>
  *     /train               step, schedule, data position, random counters, metric history
  *
@@ -12,9 +12,9 @@
  * Everything in a file has a checksum: a truncated file is refused when it is opened, an altered
  * one when the altered part is read, with the reason.
  *
- * Several threads may each use a checkpoint of their own: calls of HDF5, which as Debian builds it
- * is not thread-safe, are made one at a time. A program that calls HDF5 itself must not do so while
- * another thread uses a checkpoint. */
+ * Threads may use different checkpoints at the same time; a lock serializes the calls of HDF5,
+ * since Debian's build of HDF5 is not thread-safe. A program that calls HDF5 itself must not do so
+ * while another thread uses a checkpoint. */
 #ifndef WG_IO_CHECKPOINT_CHECKPOINT_H
 #define WG_IO_CHECKPOINT_CHECKPOINT_H
 

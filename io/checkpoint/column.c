@@ -1,4 +1,4 @@
-/* Long rows of integers in a checkpoint: see file.h. */
+/* Columns, long rows of integers in a checkpoint: see file.h. */
 
 #include <string.h>
 

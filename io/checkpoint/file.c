@@ -57,8 +57,8 @@ void wg__hdf5_release(const int *held) {
  *
  * HDF5 cannot close a file whose last writes failed: it keeps the file, and complains when the
  * program ends. So the driver keeps the reason of the first failed write and reports success;
- * the writer asks for the reason. The driver also takes no locks: HDF5 would refuse to read
- * without them on some file systems, and a file that is only ever replaced whole needs none. */
+ * the writer checks disk->error. The driver takes no file locks: HDF5's drivers refuse to
+ * read on file systems without locks, and a file that is only replaced as a whole needs none. */
 
 typedef struct driven_file {
     H5FD_t base; /* HDF5's; must come first */

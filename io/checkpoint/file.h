@@ -16,7 +16,7 @@ typedef struct wg__disk {
     bool discard;   /* further writes are dropped */
 } wg__disk;
 
-/* HDF5 as Debian builds it is not thread-safe, so one recursive lock is around all of its calls. A
+/* Debian's build of HDF5 is not thread-safe, so one recursive lock is around all of its calls. A
  * function that calls HDF5 begins with WG__HOLD_HDF5; and holds the lock until it returns. In a
  * child of fork() the lock is free. */
 int wg__hdf5_hold(void);
@@ -69,14 +69,14 @@ void wg__name_list_free(wg__name_list *list);
 /* The spec of a dataset, checked against the bytes of the file. -1 with NOT_FOUND, FORMAT. */
 int wg__checkpoint_spec(wg_checkpoint *file, const char *name, wg_spec *spec);
 
-/* Long rows of integers in a checkpoint: appended to when written, read in ranges, and never held
- * whole in memory.
+/* Columns: long rows of integers in a checkpoint. They are written by appending, read in ranges,
+ * and never whole in memory.
  *
  *     on disk      |chunk|chunk|chunk|chunk|chunk|last.    32 KiB each, Fletcher-32 on each
- *     in memory       |           |     |                  the chunks used last, up to a limit
+ *     in memory       |           |     |                  a cache of chunks, up to a limit
  *
- * Chunk i is cached at place i modulo the number of places, which for sequential and for random
- * reads hits as often as any other rule. One thread at a time, like all of a checkpoint. */
+ * The cache is direct-mapped: chunk i is at place i modulo the number of places. For sequential and
+ * for random reads other rules hit no more often. A column is for one thread at a time. */
 
 typedef struct wg__column wg__column;
 
