@@ -547,7 +547,7 @@ const wg_objective wg_blank_infilling = {
     .data = {.text = WG_TEXT_SENTENCES,
              .batches = make_batches,
              WG__BATCH_OF(wg__blank_batch, tokens),
-             .describe = wg__describe_sentences},
+             .describe = wg__describe_text},
     .training =
         &(const wg_objective_training){
             .begin = begin, .loss = loss_of, .weigh = weigh, .evaluate = evaluate},

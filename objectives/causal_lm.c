@@ -298,7 +298,7 @@ const wg_objective wg_causal_lm = {
              .cuts_sequences = true,
              .batches = make_batches,
              WG__BATCH_OF(wg_causal_batch, tokens),
-             .describe = wg__describe_stream},
+             .describe = wg__describe_text},
     .training =
         &(const wg_objective_training){
             .begin = begin, .end = end, .loss = loss_of, .evaluate = evaluate},

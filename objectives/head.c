@@ -295,9 +295,10 @@ int wg__label_write(const wg__head_run *run, const char *path) {
 
 void wg__label_describe(const wg_training *t, FILE *stream) {
     const wg__head_run *run = t->context;
-    fprintf(stream,
-            "text   %lld examples of %lld labels, %lld tokens; %lld examples to measure on\n",
-            (long long)run->training->count, (long long)run->labels->count,
+    fprintf(stream, "text   %lld examples", (long long)run->training->count);
+    if (run->labels->count > 0) /* regression has none */
+        fprintf(stream, " of %lld labels", (long long)run->labels->count);
+    fprintf(stream, ", %lld tokens; %lld examples to measure on\n",
             (long long)((const wg__labelled_text *)run->training)->tokens.count,
             (long long)(run->held_out ? run->held_out->count : 0));
 }
@@ -524,14 +525,6 @@ static int write_numbers(const wg__head_run *run, const char *path) {
     return wg__write_numbers(path, "%.6g\n", run->held_out->count, run->predictions);
 }
 
-static void describe_numbers(const wg_training *t, FILE *stream) {
-    const wg__head_run *run = t->context;
-    fprintf(stream, "text   %lld examples, %lld tokens; %lld examples to measure on\n",
-            (long long)run->training->count,
-            (long long)((const wg__labelled_text *)run->training)->tokens.count,
-            (long long)(run->held_out ? run->held_out->count : 0));
-}
-
 static const wg_metric_row number_metrics[] = {
     {.name = "loss", .weight = "examples"},
     {.name = "pearson"},
@@ -559,7 +552,7 @@ const wg_objective wg_regression = {
     .settings = WG__SETTING_TABLE(wg_labelled_text_options, column_rows),
     .defaults = WG__HEAD_DEFAULTS,
     .evaluation = WG_EVALUATES_PREDICTIONS,
-    .data = {WG__BATCH_OF(wg__example_batch, inputs.tokens), .describe = describe_numbers},
+    .data = {WG__BATCH_OF(wg__example_batch, inputs.tokens), .describe = wg__label_describe},
     .training = &wg__head_training,
     .head = &(const wg__head_task){.kind = WG_HEAD_SCORE,
                                    .prediction = sizeof(double),

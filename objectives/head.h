@@ -70,7 +70,8 @@ wg_tensor *wg__head_loss(wg_training *t, const void *batch, wg_metrics *metrics)
 int wg__head_evaluate(wg_training *t, int64_t batches, wg_metrics *metrics);
 extern const wg_objective_training wg__head_training;
 
-/* Functions of the tasks that predict one label for each text. */
+/* Functions of the tasks that predict one label for each text; wg__label_describe also of tasks
+ * with several labels or a number. */
 wg_tensor *wg__label_loss(wg_tensor *const outputs[2], const wg__example_batch *batch);
 int wg__label_measure_step(wg_tensor *const outputs[2], const wg__example_batch *batch,
                            wg_metrics *metrics);

@@ -66,9 +66,8 @@ int wg__share_results(const wg_training *t, int64_t count, int64_t batch, size_t
 /* Whether --predictions are due, and this rank is to write them; `batches` as `evaluate` has it. */
 bool wg__writes_predictions(const wg_training *t, int64_t batches);
 
-/* The line about the text before training: of sentences, of a stream. */
-void wg__describe_stream(const wg_training *training, FILE *stream);
-void wg__describe_sentences(const wg_training *training, FILE *stream);
+/* Prints the sizes of a text of sentences or of a stream, before training. */
+void wg__describe_text(const wg_training *training, FILE *stream);
 
 /* -log p of the labels (N) at these places of a batch, as wg_model_loss takes them, in `losses`
  * (N). -1 also if the scoring is to stop. */

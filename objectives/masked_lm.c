@@ -444,7 +444,7 @@ static const wg_objective_training training = {.begin = begin,
 /* Members of all three records. */
 #define DATA_BY(function)                                                                          \
     .text = WG_TEXT_SENTENCES, .batches = function, WG__BATCH_OF(wg__masked_batch, tokens),        \
-    .describe = wg__describe_sentences
+    .describe = wg__describe_text
 #define USE_BY(filler, scorer)                                                                     \
     .fills = WG_FILLS_BY_RANK, .fill = filler, .score_frame = 2, .scores_within_words = true,      \
     .score = scorer

@@ -432,20 +432,18 @@ int wg__evaluate_batches(wg_training *t, int64_t batches, bool ends_with_text,
     return wg_group_check(group, status) < 0 ? -1 : wg__metrics_sum(group, metrics);
 }
 
-void wg__describe_stream(const wg_training *training, FILE *stream) {
-    const wg_dataset *text = training->setup.training;
-    fprintf(stream, "text   %lld documents, %lld bytes, %lld tokens; %lld tokens held out\n",
-            (long long)wg__dataset_documents(text), (long long)wg__dataset_bytes(text),
-            (long long)wg_dataset_tokens(text),
-            (long long)wg_dataset_tokens(training->setup.held_out));
-}
-
-void wg__describe_sentences(const wg_training *training, FILE *stream) {
-    const wg_dataset *text = training->setup.training;
-    fprintf(stream, "text   %lld documents, %lld sentences, %lld tokens; %lld documents held out\n",
-            (long long)wg__dataset_documents(text), (long long)wg__dataset_sentences(text),
-            (long long)wg_dataset_tokens(text),
-            (long long)wg__dataset_documents(training->setup.held_out));
+void wg__describe_text(const wg_training *training, FILE *stream) {
+    const wg_dataset *text = training->setup.training, *held_out = training->setup.held_out;
+    const long long documents = wg__dataset_documents(text), tokens = wg_dataset_tokens(text);
+    if (training->objective->data.text == WG_TEXT_SENTENCES)
+        fprintf(stream,
+                "text   %lld documents, %lld sentences, %lld tokens; %lld documents held out\n",
+                documents, (long long)wg__dataset_sentences(text), tokens,
+                (long long)wg__dataset_documents(held_out));
+    else
+        fprintf(stream, "text   %lld documents, %lld bytes, %lld tokens; %lld tokens held out\n",
+                documents, (long long)wg__dataset_bytes(text), tokens,
+                (long long)wg_dataset_tokens(held_out));
 }
 
 FILE *wg__predictions_open(const char *path) {

@@ -525,7 +525,7 @@ const wg_objective wg_span_corruption = {
     .data = {.text = WG_TEXT_STREAM,
              .batches = make_batches,
              WG__BATCH_OF(wg__span_batch, tokens),
-             .describe = wg__describe_stream},
+             .describe = wg__describe_text},
     .training =
         &(const wg_objective_training){.begin = begin, .loss = loss_of, .evaluate = evaluate},
     .use = {.fills = WG_FILLS_BY_BEAM, .fill = fill},
