@@ -366,16 +366,16 @@ static int begin_gguf(wg_weights_writer *writer, const wg_weights_options *optio
     wg__put_le(begin + 8, (uint64_t)writer->count, 8);
     wg__put_le(begin + 16, (uint64_t)keys, 8);
     const int64_t end = 24 + body.length, data = (end + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    if (status < 0 || wg__output_write(writer->output, 0, begin, 24) < 0 ||
-        wg__output_write(writer->output, 24, body.bytes, body.length) < 0 ||
-        wg__output_write(writer->output, end, zeros, data - end) < 0)
+    if (status < 0 || wg__output_write(&writer->output, 0, begin, 24) < 0 ||
+        wg__output_write(&writer->output, 24, body.bytes, body.length) < 0 ||
+        wg__output_write(&writer->output, end, zeros, data - end) < 0)
         status = -1;
     for (int64_t i = 0; status == 0 && i < writer->count; i++) {
         wg__weights_slot *slot = &writer->slots[i];
         slot->offset += data;
         /* and the padding after it: readers map the file up to there */
         const int64_t stop = slot->offset + slot->bytes, padding = -stop & (ALIGNMENT - 1);
-        status = wg__output_write(writer->output, stop, zeros, padding);
+        status = wg__output_write(&writer->output, stop, zeros, padding);
     }
     wg__free(body.bytes);
     return status;

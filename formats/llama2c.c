@@ -206,9 +206,9 @@ static int write_tables(wg_weights_writer *writer, const wg_llama_config *config
             wg__storage_encode(WG__STORAGE_F32, 1, &values[0], bytes + 4 * i);
             wg__storage_encode(WG__STORAGE_F32, 1, &values[1], bytes + row + 4 * i);
         }
-        status = wg__output_write(writer->output, offset + t * row, bytes, row);
+        status = wg__output_write(&writer->output, offset + t * row, bytes, row);
         if (status == 0)
-            status = wg__output_write(writer->output,
+            status = wg__output_write(&writer->output,
                                       offset + (config->max_position_embeddings + t) * row,
                                       bytes + row, row);
     }
@@ -256,7 +256,7 @@ static int begin_llama2c(wg_weights_writer *writer, const wg_weights_options *op
         wg__put_le(header + 4, 1, 4);
         header[36] = config.tie_word_embeddings;
     }
-    if (wg__output_write(writer->output, 0, header, version ? HEADER_1 : HEADER_0) < 0)
+    if (wg__output_write(&writer->output, 0, header, version ? HEADER_1 : HEADER_0) < 0)
         return -1;
     const int64_t head = config.tie_word_embeddings
                              ? 0

@@ -132,52 +132,24 @@ void wg__put_le(void *bytes, uint64_t value, int count) {
         b[i] = (uint8_t)(value >> 8 * i);
 }
 
-struct wg__output {
-    wg__replacement file;
-};
-
-wg__output *wg__output_create(const char *path) {
-    if (wg_error_pending())
-        return NULL;
-    wg__output *output = wg__calloc(1, sizeof *output);
-    if (output && wg__replacement_begin(&output->file, path, "file") == 0)
-        return output;
-    wg__free(output);
-    return NULL;
-}
-
-int wg__output_write(wg__output *output, int64_t offset, const void *bytes, int64_t count) {
-    return wg__write_at(output->file.descriptor, bytes, count, offset) < 0
-               ? wg__fail_with_errno(output->file.path, "file")
+int wg__output_write(const wg__replacement *output, int64_t offset, const void *bytes,
+                     int64_t count) {
+    return wg__write_at(output->descriptor, bytes, count, offset) < 0
+               ? wg__fail_with_errno(output->path, "file")
                : 0;
 }
 
-int wg__output_sync(wg__output *output) {
-    if (wg_error_pending())
-        return -1;
-    return fsync(output->file.descriptor) < 0 ? wg__fail_with_errno(output->file.path, "file") : 0;
-}
-
-int wg__output_commit(wg__output *output) {
-    const int status = wg_error_pending() ? -1 : wg__replacement_finish(&output->file, "file");
-    wg__output_abort(output);
-    return status;
-}
-
-void wg__output_abort(wg__output *output) {
-    if (!output)
-        return;
-    wg__replacement_end(&output->file);
-    wg__free(output);
-}
-
 int wg__write_whole(const char *path, const char *bytes, int64_t count, bool newline) {
-    wg__output *output = wg__output_create(path);
-    if (output && wg__output_write(output, 0, bytes, count) == 0 &&
-        wg__output_write(output, count, "\n", newline) == 0)
-        return wg__output_commit(output);
-    wg__output_abort(output);
-    return -1;
+    wg__replacement output;
+    if (wg_error_pending() || wg__replacement_begin(&output, path, "file") < 0)
+        return -1;
+    int status = wg__output_write(&output, 0, bytes, count);
+    if (status == 0)
+        status = wg__output_write(&output, count, "\n", newline);
+    if (status == 0)
+        status = wg__replacement_finish(&output, "file");
+    wg__replacement_end(&output);
+    return status;
 }
 
 const wg__storage_kind wg__storage_kinds[] = {

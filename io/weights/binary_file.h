@@ -49,21 +49,9 @@ void wg__put_le(void *bytes, uint64_t value, int count);
 
 /* ---- Writing ---- */
 
-typedef struct wg__output wg__output;
-
-/* Creates a temporary file beside `path`. NULL with NOT_FOUND, IO, MEMORY. */
-wg__output *wg__output_create(const char *path);
-
-/* Writes at an offset; gaps become zeros. [IO] */
-int wg__output_write(wg__output *output, int64_t offset, const void *bytes, int64_t count);
-
-/* Syncs the file early, so that the commit is quick and seldom fails. [IO] */
-int wg__output_sync(wg__output *output);
-
-/* Commit syncs the file and renames it over its path; abort, or a failure, removes it. Both free
- * `output`; NULL is allowed for abort. [IO] */
-int wg__output_commit(wg__output *output);
-void wg__output_abort(wg__output *output);
+/* Writes at an offset of a file that replaces another; gaps become zeros. [IO] */
+int wg__output_write(const wg__replacement *output, int64_t offset, const void *bytes,
+                     int64_t count);
 
 /* Writes a file of these bytes and, if `newline`, a newline after them. [NOT_FOUND, IO, MEMORY] */
 int wg__write_whole(const char *path, const char *bytes, int64_t count, bool newline);

@@ -141,8 +141,8 @@ struct wg_weights_writer {
     wg_weights_type type;
     int64_t count;
     wg__weights_slot *slots;
-    wg__output *output;
-    void *own; /* private to the format */
+    wg__replacement output; /* of formats without `put` */
+    void *own;              /* private to the format */
     bool failed;
 };
 

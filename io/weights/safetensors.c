@@ -152,9 +152,9 @@ static int begin_safetensors(wg_weights_writer *writer, const wg_weights_options
     uint8_t size[8];
     wg__put_le(size, (uint64_t)padded, 8);
     status = -1;
-    if (wg__output_write(writer->output, 0, size, 8) == 0 &&
-        wg__output_write(writer->output, 8, text, length) == 0)
-        status = wg__output_write(writer->output, 8 + length, "       ", padded - length);
+    if (wg__output_write(&writer->output, 0, size, 8) == 0 &&
+        wg__output_write(&writer->output, 8, text, length) == 0)
+        status = wg__output_write(&writer->output, 8 + length, "       ", padded - length);
     for (int64_t i = 0; i < writer->count; i++)
         writer->slots[i].offset += 8 + padded;
     free(text);

@@ -304,9 +304,14 @@ static int commit_files(shard_list *shards) {
 
 /* After a failure neither the files nor an index that names them are left. */
 static int commit_several(const char *path, shard_list *shards, const char *index) {
-    for (int64_t i = 0; i < shards->count; i++)
-        if (wg__output_sync(shards->writers[i]->output) < 0)
+    /* Syncing all files before the first is renamed makes a failure of the commits unlikely. */
+    for (int64_t i = 0; i < shards->count; i++) {
+        const wg__replacement *output = &shards->writers[i]->output;
+        if (wg_error_pending())
             return -1;
+        if (fsync(output->descriptor) < 0)
+            return wg__fail_with_errno(output->path, "file");
+    }
     unlink(index);
     int status = commit_files(shards);
     json_t *root = json_pack("{s:{s:I}, s:O}", "metadata", "total_size",

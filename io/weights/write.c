@@ -14,6 +14,7 @@ static void free_writer(wg_weights_writer *writer) {
     for (int64_t i = 0; writer->slots && i < writer->count; i++)
         wg__free(writer->slots[i].name);
     wg__free(writer->slots);
+    wg__replacement_end(&writer->output);
     wg__free(writer->path);
     wg__free(writer);
 }
@@ -29,6 +30,7 @@ wg_weights_writer *wg__weights_begin(const char *path, const wg__weights_format 
         return NULL;
     if (!options)
         options = &defaults;
+    writer->output.descriptor = -1;
     writer->format = format;
     writer->path = wg__strdup(path);
     writer->type = options->type;
@@ -43,10 +45,8 @@ wg_weights_writer *wg__weights_begin(const char *path, const wg__weights_format 
             wg_fail(WG_ERROR_ARGUMENT, WHERE, "%.64s... is too long a name", infos[i].name);
         status = name ? 0 : -1;
     }
-    if (status == 0 && !format->put) {
-        writer->output = wg__output_create(path);
-        status = writer->output ? 0 : -1;
-    }
+    if (status == 0 && !format->put)
+        status = wg__replacement_begin(&writer->output, path, "file");
     if (status == 0 && format->begin(writer, options) == 0)
         return writer;
     wg_weights_abort(writer);
@@ -92,7 +92,7 @@ static int put_runs(wg_weights_writer *writer, const wg__weights_slot *slot,
     for (int64_t at = 0; status == 0 && at < blocks; at += most) {
         const int64_t count = blocks - at < most ? blocks - at : most;
         wg__storage_encode(slot->storage, count * block, from + size * (size_t)(at * block), bytes);
-        status = wg__output_write(writer->output, slot->offset + at * block_bytes, bytes,
+        status = wg__output_write(&writer->output, slot->offset + at * block_bytes, bytes,
                                   count * block_bytes);
     }
     wg__free(bytes);
@@ -151,8 +151,8 @@ int wg_weights_commit(wg_weights_writer *writer) {
         wg_weights_abort(writer);
         return -1;
     }
-    const int status =
-        writer->format->commit ? writer->format->commit(writer) : wg__output_commit(writer->output);
+    const int status = writer->format->commit ? writer->format->commit(writer)
+                                              : wg__replacement_finish(&writer->output, "file");
     free_writer(writer);
     return status;
 }
@@ -162,6 +162,5 @@ void wg_weights_abort(wg_weights_writer *writer) {
         return;
     if (writer->format->abort)
         writer->format->abort(writer);
-    wg__output_abort(writer->output);
     free_writer(writer);
 }
