@@ -95,13 +95,14 @@ int wg__bench_attention(int argc, char **argv) {
     for (int i = 0; status == 0 && i < count; i++) {
         const figures *f = &found[i];
         const double seq = (double)list[i], pairs = seq * seq * (double)(a.heads * a.width);
-        wg__print_json_line(json_pack(
-            "{s:I, s:I, s:I, s:b, s:I, s:i, s:f, s:f, s:f, s:f, s:f}", "seq", (json_int_t)list[i],
-            "heads", (json_int_t)a.heads, "width", (json_int_t)a.width, "causal", a.options.causal,
-            "window", (json_int_t)a.options.window, "threads", wg_threads(), "forward_ms",
-            1e3 * f->forward, "backward_ms", 1e3 * f->backward, "workspace_mib",
-            (double)f->workspace / (1 << 20), "sgemm_peak_gflops", 1e-9 * peak, "share_of_peak",
-            14 * pairs / (f->forward + f->backward) / peak));
+        wg__print_json(
+            0, json_pack("{s:I, s:I, s:I, s:b, s:I, s:i, s:f, s:f, s:f, s:f, s:f}", "seq",
+                         (json_int_t)list[i], "heads", (json_int_t)a.heads, "width",
+                         (json_int_t)a.width, "causal", a.options.causal, "window",
+                         (json_int_t)a.options.window, "threads", wg_threads(), "forward_ms",
+                         1e3 * f->forward, "backward_ms", 1e3 * f->backward, "workspace_mib",
+                         (double)f->workspace / (1 << 20), "sgemm_peak_gflops", 1e-9 * peak,
+                         "share_of_peak", 14 * pairs / (f->forward + f->backward) / peak));
     }
     return status < 0 ? wg__cli_fail_pending() : 0;
 }

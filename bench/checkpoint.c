@@ -47,7 +47,7 @@ static int time_in(const char *folder, wg_module *module, int64_t rounds, timing
                        strerror(errno));
     snprintf(path, sizeof path, "%s/model.h5", own);
     int status = 0;
-    while (status == 0 && found->rounds < rounds && !*wg__stop_signal()) {
+    while (status == 0 && found->rounds < rounds && !wg__stop_signal) {
         const double start = wg__now();
         wg_checkpoint *file = wg_checkpoint_create(path);
         if (file)
@@ -94,12 +94,13 @@ int wg__bench_checkpoint(int argc, char **argv) {
         if (status == 0 && found.rounds > 0) {
             const double written = wg__median(found.rounds, found.written),
                          read = wg__median(found.rounds, found.read);
-            wg__print_json_line(
-                json_pack("{s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f}", "preset", w->preset,
-                          "parameters", (json_int_t)wg_module_parameter_count(w->module), "rounds",
-                          (json_int_t)found.rounds, "mb", 1e-6 * found.bytes, "write_ms",
-                          1e3 * written, "write_mb_per_s", 1e-6 * found.bytes / written, "read_ms",
-                          1e3 * read, "read_mb_per_s", 1e-6 * found.bytes / read));
+            wg__print_json(0, json_pack("{s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f}", "preset",
+                                        w->preset, "parameters",
+                                        (json_int_t)wg_module_parameter_count(w->module), "rounds",
+                                        (json_int_t)found.rounds, "mb", 1e-6 * found.bytes,
+                                        "write_ms", 1e3 * written, "write_mb_per_s",
+                                        1e-6 * found.bytes / written, "read_ms", 1e3 * read,
+                                        "read_mb_per_s", 1e-6 * found.bytes / read));
         }
         wg__workload_end(w);
     }

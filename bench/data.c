@@ -87,7 +87,7 @@ static int encode(void *context, double *bytes) {
 static wg_tokenizer *learn(const arguments *a, const char *kind) {
     wg__learning learning = {
         .count = (int)a->corpus.count, .paths = a->corpus.items, .vocab_size = 8192};
-    return wg__learner_of(kind)->learn(&learning);
+    return wg__learn_quietly(wg__learner_of(kind), &learning);
 }
 
 static int time_tokenizers(const arguments *a, const char *text) {
@@ -108,11 +108,12 @@ static int time_tokenizers(const arguments *a, const char *text) {
         if (status == 0)
             status = time_work(encode, &e, a->seconds, &lines);
         if (status == 0)
-            wg__print_json_line(json_pack(
-                "{s:s, s:s, s:I, s:f, s:f, s:f}", "tokenizer", wg_tokenizer_kind(tokenizer), "from",
-                path ? path : "the text", "vocabulary", (json_int_t)wg_tokenizer_size(tokenizer),
-                "mb_per_s", 1e-6 * whole, "mb_per_s_by_line", 1e-6 * lines, "bytes_per_token",
-                bytes_a_token));
+            wg__print_json(0,
+                           json_pack("{s:s, s:s, s:I, s:f, s:f, s:f}", "tokenizer",
+                                     wg_tokenizer_kind(tokenizer), "from", path ? path : "the text",
+                                     "vocabulary", (json_int_t)wg_tokenizer_size(tokenizer),
+                                     "mb_per_s", 1e-6 * whole, "mb_per_s_by_line", 1e-6 * lines,
+                                     "bytes_per_token", bytes_a_token));
         fflush(stdout);
         wg_tokenizer_free(tokenizer);
     }
@@ -131,9 +132,9 @@ static int time_batches(const material *m, const char *name, work next, void *co
     double per_second;
     if (time_work(next, context, m->arguments->seconds, &per_second) < 0)
         return -1;
-    wg__print_json_line(json_pack("{s:s, s:I, s:I, s:f}", "batches", name, "batch",
-                                  (json_int_t)m->arguments->batch, "seq",
-                                  (json_int_t)m->arguments->sequence, "tokens_per_s", per_second));
+    wg__print_json(0, json_pack("{s:s, s:I, s:I, s:f}", "batches", name, "batch",
+                                (json_int_t)m->arguments->batch, "seq",
+                                (json_int_t)m->arguments->sequence, "tokens_per_s", per_second));
     fflush(stdout);
     return 0;
 }

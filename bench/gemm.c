@@ -106,12 +106,13 @@ int wg__bench_gemm(int argc, char **argv) {
         const double flops = 2 * (double)p.m * (double)p.n * (double)p.k / seconds;
         status = seconds < 0 ? -1 : 0;
         if (status == 0)
-            wg__print_json_line(json_pack(
-                "{s:s, s:I, s:I, s:I, s:b, s:s, s:i, s:s, s:f, s:f, s:f, s:f}", "use", p.use, "m",
-                (json_int_t)p.m, "n", (json_int_t)p.n, "k", (json_int_t)p.k, "transposed",
-                p.transposed, "dtype", wg_dtype_name(dtype), "threads", wg_threads(), "kernels",
-                kernels, "ms", 1e3 * seconds, "gflops", 1e-9 * flops, "sgemm_peak_gflops",
-                1e-9 * peak, "share_of_peak", flops / peak));
+            wg__print_json(
+                0, json_pack("{s:s, s:I, s:I, s:I, s:b, s:s, s:i, s:s, s:f, s:f, s:f, s:f}", "use",
+                             p.use, "m", (json_int_t)p.m, "n", (json_int_t)p.n, "k",
+                             (json_int_t)p.k, "transposed", p.transposed, "dtype",
+                             wg_dtype_name(dtype), "threads", wg_threads(), "kernels", kernels,
+                             "ms", 1e3 * seconds, "gflops", 1e-9 * flops, "sgemm_peak_gflops",
+                             1e-9 * peak, "share_of_peak", flops / peak));
         fflush(stdout);
     }
     return status < 0 ? wg__cli_fail_pending() : 0;

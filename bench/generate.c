@@ -121,15 +121,15 @@ static void report(const arguments *a, const wg_model *model, timing *t) {
     const double seen = (double)a->prompt_tokens + (double)a->tokens / 2,
                  cache = (double)sizes.cache_width * seen * (double)(sizes.layers * a->batch),
                  bytes = (double)wg_model_costs_of(model).token_bytes + sizeof(float) * cache;
-    wg__print_json_line(
-        json_pack("{s:s, s:s, s:i, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "model",
-                  a->model, "dtype", wg__weights_dtype_name(a->dtype), "threads", wg_threads(),
-                  "batch", (json_int_t)a->batch, "prompt_tokens", (json_int_t)a->prompt_tokens,
-                  "tokens", (json_int_t)a->tokens, "prefill_tokens_per_s",
-                  batch * (double)a->prompt_tokens / t->prefill, "decode_tokens_per_s",
-                  batch / step, "ms_per_token", 1e3 * step / batch, "mb_per_token",
-                  bytes / batch / 1e6, "gb_per_s", bytes / step / 1e9, "read_bandwidth_gb_per_s",
-                  bandwidth / 1e9, "share_of_bandwidth", bytes / step / bandwidth));
+    wg__print_json(
+        0, json_pack("{s:s, s:s, s:i, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "model",
+                     a->model, "dtype", wg__weights_dtype_name(a->dtype), "threads", wg_threads(),
+                     "batch", (json_int_t)a->batch, "prompt_tokens", (json_int_t)a->prompt_tokens,
+                     "tokens", (json_int_t)a->tokens, "prefill_tokens_per_s",
+                     batch * (double)a->prompt_tokens / t->prefill, "decode_tokens_per_s",
+                     batch / step, "ms_per_token", 1e3 * step / batch, "mb_per_token",
+                     bytes / batch / 1e6, "gb_per_s", bytes / step / 1e9, "read_bandwidth_gb_per_s",
+                     bandwidth / 1e9, "share_of_bandwidth", bytes / step / bandwidth));
 }
 
 int wg__bench_generate(int argc, char **argv) {

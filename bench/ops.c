@@ -273,9 +273,11 @@ static int bench(const arguments *a) {
             print_row(&found, &machine, rows);
     }
     if (rows && a->small)
-        wg__print_json(json_pack("{s:i, s:o}", "threads", machine.threads, "ops", rows));
+        wg__print_json(JSON_INDENT(2),
+                       json_pack("{s:i, s:o}", "threads", machine.threads, "ops", rows));
     else if (rows)
-        wg__print_json(json_pack("{s:i, s:f, s:f, s:o}", "threads", machine.threads,
+        wg__print_json(JSON_INDENT(2),
+                       json_pack("{s:i, s:f, s:f, s:o}", "threads", machine.threads,
                                  "memory_gb_per_s", 1e-9 * machine.bandwidth, "sgemm_gflops",
                                  1e-9 * machine.sgemm_flops, "ops", rows));
     return 0;

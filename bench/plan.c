@@ -111,7 +111,7 @@ typedef struct together {
  * several, and of ranks that wait for each other, only the clock knows how long they took. */
 static double time_now(void) {
     struct timespec spent;
-    if (wg_threads() > 1 || wg_group_size(wg__cli_group()) > 1 ||
+    if (wg_threads() > 1 || wg_group_size(wg__cli_group) > 1 ||
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent) != 0)
         return wg__now();
     return (double)spent.tv_sec + 1e-9 * (double)spent.tv_nsec;
@@ -233,7 +233,7 @@ static int measure_beside(const arguments *a, wg__workload *w, measured *found) 
 /* All gradients by themselves, a piece of the trainer's at a time. */
 static int measure_exchange(const wg__workload *w, together *found) {
     enum { PIECE = WG__BUCKET_BYTES / sizeof(float) };
-    wg_group *group = wg__cli_group();
+    wg_group *group = wg__cli_group;
     const int64_t count = wg_module_parameter_count(w->module);
     float *gradients = calloc((size_t)count, sizeof *gradients);
     double times[REPEATS];
@@ -280,7 +280,7 @@ static void hear(const wg_train_report *report, void *context) {
 
 /* Steps of so many batches a rank, by the trainer, of which the first two warm up. */
 static int time_steps(const arguments *a, timed_run *run, int64_t batches, double *seconds) {
-    wg_group *group = wg__cli_group();
+    wg_group *group = wg__cli_group;
     wg__workload *w = run->workload;
     const wg_task task = {
         .context = run, .module = w->module, .loss = next_loss, .batches = run->batches};
@@ -311,7 +311,7 @@ static int time_steps(const arguments *a, timed_run *run, int64_t batches, doubl
 
 /* The trainer's optimizer takes the place of the workload's. */
 static int measure_steps(const arguments *a, wg__workload *w, together *found) {
-    wg_group *group = wg__cli_group();
+    wg_group *group = wg__cli_group;
     double two = 0;
     wg_optimizer_free(w->optimizer);
     w->optimizer = NULL;
@@ -332,7 +332,7 @@ static int measure_steps(const arguments *a, wg__workload *w, together *found) {
 /* Without mpirun the ranks of a machine are other processes, which train by themselves. */
 static int measure(const arguments *a, wg__workload *w, measured *alone, measured *beside,
                    together *all) {
-    wg_group *group = wg__cli_group();
+    wg_group *group = wg__cli_group;
     *all = (together){.ranks = wg_group_size(group)};
     *alone = (measured){.process = (double)wg__resident_bytes()};
     if (wg_group_check(group, wg__workload_begin(w)) < 0)
@@ -362,22 +362,18 @@ static int measure(const arguments *a, wg__workload *w, measured *alone, measure
 
 typedef struct planned {
     int64_t ranks, machines, batches;                          /* batches a step */
+    double rounds;                                             /* the most batches of one rank */
     double compute, optimizer, copies, exchange, hidden, step; /* seconds */
     double sent;                                               /* bytes that a rank sends a step */
     double state, gradients, memory;                           /* bytes a rank */
     double tokens, tokens_per_second, efficiency, hours, cost;
 } planned;
 
-/* Batches of a step of the rank that has the most. */
-static double rounds_of(const planned *p) {
-    return ceil((double)p->batches / (double)p->ranks);
-}
-
 /* Seconds and bytes of the exchange of a step. Of one machine memory carries it, for all ranks. */
 static void plan_exchange(const arguments *a, const measured *m, const together *all, planned *p) {
     const double n = (double)p->ranks, part = (n - 1) / n, bytes = m->weights;
     const double gradient_bytes = bytes / (a->bf16 ? 2 : 1);
-    const double rounds = a->zero >= 2 ? rounds_of(p) : 1;
+    const double rounds = a->zero >= 2 ? p->rounds : 1;
     const double there = part * gradient_bytes * (a->zero ? rounds : 1);
     const double back = part * (a->zero ? bytes : gradient_bytes);
     const double on_machine = fmax(1, n / (double)p->machines);
@@ -423,18 +419,19 @@ static planned plan(const arguments *a, const wg__workload *w, const measured *a
     planned p = {.ranks = ranks,
                  .machines = (ranks + a->on_machine - 1) / a->on_machine,
                  .batches = a->accumulate ? a->accumulate : ranks};
-    p.compute = rounds_of(&p) * (m->seconds[FORWARD] + m->seconds[BACKWARD]);
+    p.rounds = ceil((double)p.batches / n);
+    p.compute = p.rounds * (m->seconds[FORWARD] + m->seconds[BACKWARD]);
     p.optimizer = m->seconds[STEP] / (a->zero ? n : 1);
     if (ranks > 1) {
         plan_exchange(a, m, all, &p);
-        p.copies = 2 * (2 * m->weights / m->bandwidth) * (a->zero >= 2 ? rounds_of(&p) : 1);
+        p.copies = 2 * (2 * m->weights / m->bandwidth) * (a->zero >= 2 ? p.rounds : 1);
         p.hidden =
             hidden_share * (p.exchange < m->seconds[BACKWARD] ? p.exchange : m->seconds[BACKWARD]);
     }
     p.step = p.compute + p.optimizer + p.copies + p.exchange - p.hidden;
     if (ranks > 1 && ranks == all->ranks) { /* what the sum of the parts has too much was hidden */
         const double parts = p.step + p.hidden;
-        p.step = all->step + (rounds_of(&p) - 1) * all->batch;
+        p.step = all->step + (p.rounds - 1) * all->batch;
         p.hidden = fmax(0, parts - p.step);
     }
     plan_memory(a, m, &p);
@@ -508,23 +505,25 @@ static void report(const arguments *a, const wg__workload *w, const measured *al
         json_array_append_new(list, row);
     }
     if (a->json)
-        wg__print_json(json_pack(
-            "{s:s, s:I, s:I, s:I, s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:O}",
-            "preset", w->preset, "parameters", (json_int_t)(alone->weights / 4), "vocabulary",
-            (json_int_t)w->vocabulary, "batch", (json_int_t)w->batch, "seq",
-            (json_int_t)w->sequence, "threads", (int)a->threads, "forward_ms",
-            1e3 * alone->seconds[FORWARD], "backward_ms", 1e3 * alone->seconds[BACKWARD],
-            "optimizer_ms", 1e3 * alone->seconds[STEP], "forward_beside_ms",
-            1e3 * beside->seconds[FORWARD], "backward_beside_ms", 1e3 * beside->seconds[BACKWARD],
-            "optimizer_beside_ms", 1e3 * beside->seconds[STEP], "memcpy_gb_per_s",
-            1e-9 * alone->bandwidth, "tokens", a->tokens, "measured_ranks", (json_int_t)all->ranks,
-            "plan", list));
+        wg__print_json(
+            JSON_INDENT(2),
+            json_pack(
+                "{s:s, s:I, s:I, s:I, s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:O}",
+                "preset", w->preset, "parameters", (json_int_t)(alone->weights / 4), "vocabulary",
+                (json_int_t)w->vocabulary, "batch", (json_int_t)w->batch, "seq",
+                (json_int_t)w->sequence, "threads", (int)a->threads, "forward_ms",
+                1e3 * alone->seconds[FORWARD], "backward_ms", 1e3 * alone->seconds[BACKWARD],
+                "optimizer_ms", 1e3 * alone->seconds[STEP], "forward_beside_ms",
+                1e3 * beside->seconds[FORWARD], "backward_beside_ms",
+                1e3 * beside->seconds[BACKWARD], "optimizer_beside_ms", 1e3 * beside->seconds[STEP],
+                "memcpy_gb_per_s", 1e-9 * alone->bandwidth, "tokens", a->tokens, "measured_ranks",
+                (json_int_t)all->ranks, "plan", list));
     json_decref(list);
 }
 
 /* The cores here bound what can be measured of a machine. -1 with an error */
 static int choose_machine(arguments *a) {
-    wg_group *group = wg__cli_group();
+    wg_group *group = wg__cli_group;
     const int64_t cores = sysconf(_SC_NPROCESSORS_ONLN);
     const int64_t fit = cores > a->threads ? cores / a->threads : 1;
     if (wg_group_size(group) > 1 && a->on_machine == 0) { /* those of mpirun beside rank 0 */

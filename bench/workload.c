@@ -68,10 +68,6 @@ static wg_tensor *random_ids(const wg__workload *w, wg_generator *generator) {
     return wg_randint(generator, 1, w->vocabulary, WG_DIMS(w->batch, w->sequence));
 }
 
-static wg_tensor *keep_all(const wg__workload *w) {
-    return wg_ones(WG_BOOL, WG_DIMS(w->batch, w->sequence));
-}
-
 static int check_sequence(const wg__workload *w, int64_t least) {
     return w->sequence >= least ? 0
                                 : wg_fail(WG_ERROR_ARGUMENT, WHERE,
@@ -92,7 +88,7 @@ static int encoder_batch(wg__workload *w, wg_generator *generator) {
     w->inputs = (wg_model_inputs){
         .ids = random_ids(w, generator),
         .token_type_ids = wg_contiguous(wg_expand(second, WG_DIMS(w->batch, t))),
-        .keep = keep_all(w),
+        .keep = wg_ones(WG_BOOL, WG_DIMS(w->batch, t)),
     };
     wg_tensor *positions = wg_empty(WG_I64, WG_DIMS(w->batch * masked)); /* flat: b T + t */
     int64_t *place = wg_tensor_data(positions);
@@ -165,8 +161,10 @@ static int make_batch(wg__workload *w) {
     case WG_ENCODER_DECODER: /* a source and a target of T tokens each */
         w->source = random_ids(w, &generator);
         w->labels = random_ids(w, &generator);
-        w->inputs = (wg_model_inputs){.ids = wg_model_shift_right(&w->net, w->labels),
-                                      .memory_keep = keep_all(w)};
+        w->inputs = (wg_model_inputs){
+            .ids = wg_model_shift_right(&w->net, w->labels),
+            .memory_keep = wg_ones(WG_BOOL, WG_DIMS(w->batch, w->sequence)),
+        };
         return 0;
     }
     return -1;

@@ -1,4 +1,5 @@
 /* Functions that the verbs share: see cli.h. */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -37,15 +38,15 @@ const char *wg__cli_op_name(int index) {
     return index < wg_op_count() ? wg_op_at(index)->name : NULL;
 }
 
-static wg_group *group;
+wg_group *wg__cli_group;
 static char held_failure[900]; /* of this rank, until wg__cli_check has told it */
 
 int wg__cli_join(void) {
     static const char *const variables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
                                             "SLURM_PROCID"};
     const char *rank = NULL;
-    group = wg_group_join();
-    if (group)
+    wg__cli_group = wg_group_join();
+    if (wg__cli_group)
         return 0;
     /* Each process that another MPI's mpirun started finds the same mistake; the first one tells
      * it. */
@@ -59,29 +60,25 @@ int wg__cli_join(void) {
     return wg__cli_fail_pending();
 }
 
-wg_group *wg__cli_group(void) {
-    return group;
-}
-
 void wg__cli_use_threads(int threads) {
-    const int share = threads ? threads : wg__group_threads(group);
+    const int share = threads ? threads : wg__group_threads(wg__cli_group);
     if (share)
         wg_set_threads(share);
 }
 
 bool wg__cli_leads(void) {
-    return wg_group_rank(group) == 0;
+    return wg_group_rank(wg__cli_group) == 0;
 }
 
 int wg__cli_check(int code) {
     static const char from[] = "wengert: ";
-    if (wg_group_size(group) == 1)
+    if (wg_group_size(wg__cli_group) == 1)
         return code;
     const bool failed = code == EXIT_FAILURE;
     if (failed)
         wg_fail(WG_ERROR_STATE, "wengert", "%s", held_failure);
     held_failure[0] = '\0';
-    if (wg_group_check(group, failed ? -1 : 0) == 0)
+    if (wg_group_check(wg__cli_group, failed ? -1 : 0) == 0)
         return code;
     /* "wengert: MESSAGE" or "rank 1 on HOST: wengert: MESSAGE". An empty message has been printed
      * before. */
@@ -97,31 +94,31 @@ int wg__cli_check(int code) {
 }
 
 void wg__cli_leave(void) {
-    wg_group_leave(group);
-    group = NULL;
+    wg_group_leave(wg__cli_group);
+    wg__cli_group = NULL;
 }
 
 int wg__cli_agree(int argc, char **argv) {
     uint64_t found = WG__HASH_BEGIN;
     char text[256] = "";
-    if (wg_group_size(group) == 1)
+    if (wg_group_size(wg__cli_group) == 1)
         return 0;
     for (int i = 0; i < argc; i++) {
         const size_t used = strlen(text);
         snprintf(text + used, sizeof text - used, "%s%s", i ? " " : "", argv[i]);
         found = wg__hash(found, argv[i], strlen(argv[i]) + 1);
     }
-    if (wg__group_agree(group, "the version of Wengert", wg_version()) < 0 ||
-        wg__group_agree(group, "the command", text) < 0)
+    if (wg__group_agree(wg__cli_group, "the version of Wengert", wg_version()) < 0 ||
+        wg__group_agree(wg__cli_group, "the command", text) < 0)
         return -1;
     snprintf(text, sizeof text, "fingerprint %016llx", (unsigned long long)found);
-    return wg__group_agree(group, "the command's latter part", text);
+    return wg__group_agree(wg__cli_group, "the command's latter part", text);
 }
 
 int wg__cli_agree_on_file(const char *path) {
     static char bytes[1 << 16];
     char text[96], what[160];
-    if (wg_group_size(group) == 1)
+    if (wg_group_size(wg__cli_group) == 1)
         return 0;
     uint64_t found = WG__HASH_BEGIN;
     int64_t length = 0;
@@ -136,12 +133,12 @@ int wg__cli_agree_on_file(const char *path) {
     if (reason)
         wg_fail(reason == ENOENT ? WG_ERROR_NOT_FOUND : WG_ERROR_IO, "wengert",
                 "cannot read %s: %s", path, strerror(reason));
-    if (wg_group_check(group, reason ? -1 : 0) < 0)
+    if (wg_group_check(wg__cli_group, reason ? -1 : 0) < 0)
         return -1;
     snprintf(text, sizeof text, "%lld bytes, fingerprint %016llx", (long long)length,
              (unsigned long long)found);
     snprintf(what, sizeof what, "the contents of %.128s", path);
-    return wg__group_agree(group, what, text);
+    return wg__group_agree(wg__cli_group, what, text);
 }
 
 int wg__cli_agree_on_files(const char *first, const wg_setting_list *others) {
@@ -154,26 +151,18 @@ int wg__cli_agree_on_files(const char *first, const wg_setting_list *others) {
 /* Results are JSON objects, also where they are printed as text. A part that got no memory is
  * missing from them, and functions of Jansson take the missing part without an error. Settings are
  * JSON, too, and a setting that got no memory would keep its default, whatever the user gave. */
-static bool has_begun, lacked_memory;
+bool wg__cli_work_begun, wg__cli_memory_lacked;
 
 static void *allocate_json(size_t size) {
     void *block = malloc(size);
-    if (!block && !has_begun)
+    if (!block && !wg__cli_work_begun)
         exit(wg__cli_fail("no memory is left to read the options and settings"));
-    lacked_memory |= !block;
+    wg__cli_memory_lacked |= !block;
     return block;
 }
 
 void wg__cli_watch_memory(void) {
     json_set_alloc_funcs(allocate_json, free);
-}
-
-void wg__cli_begin_work(void) {
-    has_begun = true;
-}
-
-bool wg__cli_lacks_memory(void) {
-    return lacked_memory;
 }
 
 /* What the parser of a rank writes before it leaves the process; rank 0 writes it for all. */
@@ -198,7 +187,7 @@ static bool share_leaving(bool leaves) {
     wg_error_clear();
     if (leaves && reading.err_size > 0)
         wg_fail(WG_ERROR_STATE, "wengert", "%s", reading.err_text);
-    if (wg_group_check(group, leaves && reading.err_size > 0 ? -1 : 0) < 0) {
+    if (wg_group_check(wg__cli_group, leaves && reading.err_size > 0 ? -1 : 0) < 0) {
         const char *message = wg_error_pending()->message, *own = strstr(message, "wengert: ");
         const int named = own ? (int)(own - message) : 0;
         if (wg__cli_leads())
@@ -207,7 +196,7 @@ static bool share_leaving(bool leaves) {
         wg_error_clear();
         return true;
     }
-    if (wg__group_max(group, WG_GROUP_F64, 1, &any) < 0)
+    if (wg__group_max(wg__cli_group, WG_GROUP_F64, 1, &any) < 0)
         wg_error_clear();
     return any > 0;
 }
@@ -225,12 +214,12 @@ static void leave_in_reading(void) {
 
 void wg__cli_begin_reading(void) {
     static bool is_registered;
-    if (wg_group_size(group) == 1)
+    if (wg_group_size(wg__cli_group) == 1)
         return;
     FILE *out = open_memstream(&reading.out_text, &reading.out_size);
     FILE *err = open_memstream(&reading.err_text, &reading.err_size);
     if (!out || !err || (!is_registered && atexit(leave_in_reading) != 0))
-        wg_group_abort(group, "there is no memory to read the arguments");
+        wg_group_abort(wg__cli_group, "there is no memory to read the arguments");
     is_registered = true;
     reading.out = stdout;
     reading.err = stderr;
@@ -261,13 +250,9 @@ void *wg__cli_calloc(size_t count, size_t size) {
     return block;
 }
 
-bool wg__is_control(char byte) {
-    return (unsigned char)byte < 0x20 || byte == 0x7f;
-}
-
 void wg__replace_controls(char *text) {
     for (char *c = text; *c; c++)
-        if (wg__is_control(*c))
+        if (iscntrl((unsigned char)*c))
             *c = '?';
         else if ((unsigned char)c[0] == 0xc2 && (unsigned char)c[1] >= 0x80 &&
                  (unsigned char)c[1] < 0xa0) /* U+0080 to U+009F */
@@ -286,7 +271,7 @@ static void say(const char *kind, const char *format, va_list arguments) {
 int wg__cli_fail(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    if (wg_group_size(group) > 1) {
+    if (wg_group_size(wg__cli_group) > 1) {
         vsnprintf(held_failure, sizeof held_failure, format, arguments);
         wg__replace_controls(held_failure);
     } else {

@@ -57,12 +57,12 @@ const char *wg__cli_op_name(int index);
 /* From now on a line `wengert --complete WORD...' is not run: see options.c. */
 void wg__cli_begin_completion(int *argc, char ***argv);
 
-/* Watches the memory of JSON from now on. Up to wg__cli_begin_work, which wg__cli_read calls at
- * its end, lack of it ends the process with one line, since a setting may be missing. After that,
- * when there may be files to remove, wg__cli_lacks_memory is true for good. */
+/* Watches the memory of JSON from now on. While the arguments are read, a failed allocation ends
+ * the process with one line, since a setting may be missing. Once wg__cli_read has set
+ * wg__cli_work_begun, there may be files to remove: a failed allocation then only sets
+ * wg__cli_memory_lacked, and the verb fails at its end. */
+extern bool wg__cli_work_begun, wg__cli_memory_lacked;
 void wg__cli_watch_memory(void);
-void wg__cli_begin_work(void);
-bool wg__cli_lacks_memory(void);
 
 /* Calls `take` for each line of a text file that is not blank, up to `limit` of them (0: all),
  * until it fails. -1 with [what `take` gives; NOT_FOUND, IO; FORMAT for a NUL, or a file without
@@ -73,9 +73,6 @@ int wg__cli_read_lines(const char *verb, const char *path, int64_t limit,
 
 /* Zeros; ends the process with one line if there is no memory. Freed with free. */
 void *wg__cli_calloc(size_t count, size_t size);
-
-/* Whether a byte is an ASCII control character. */
-bool wg__is_control(char byte);
 
 /* Replaces each control character (ASCII, and U+0080 to U+009F) by `?'. A foreign file may have
  * control characters in its names, and a terminal would obey them. */
@@ -95,7 +92,7 @@ int wg__cli_fail_pending(void);
 int wg__cli_join(void);
 
 /* The group; NULL before wg__cli_join. */
-wg_group *wg__cli_group(void);
+extern wg_group *wg__cli_group;
 
 /* Takes --threads, or for 0 the share of the cores that ranks on one machine have each. */
 void wg__cli_use_threads(int threads);

@@ -47,11 +47,6 @@ static const wg_setting options[] = {
     WG__ROW_JSON(arguments),
 };
 
-static void print_note(const char *message, void *context) {
-    (void)context;
-    wg__cli_note("%s", message);
-}
-
 int wg__verb_convert(int argc, char **argv) {
     static arguments a;
     const wg__usage usage = {
@@ -73,7 +68,7 @@ int wg__verb_convert(int argc, char **argv) {
         .parts = {WG__PART(options, a)},
     };
     wg__cli_read(&usage, argc, argv);
-    a.options.note = print_note;
+    a.options.note = wg__note_model;
     if (wg__cli_given(&a.type))
         a.options.type = (wg_weights_type)(a.type + WG_WEIGHTS_F32);
     a.options.version = a.v1;
@@ -84,7 +79,8 @@ int wg__verb_convert(int argc, char **argv) {
     if (wg_convert(a.in, a.out, &a.options, &summary) < 0)
         return wg__cli_fail_pending();
     if (a.json)
-        wg__print_json(json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:b}", "out", a.out, "model",
+        wg__print_json(JSON_INDENT(2),
+                       json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:b}", "out", a.out, "model",
                                  summary.type, "from", summary.from, "to", summary.to, "tensors",
                                  (json_int_t)summary.tensors, "numbers",
                                  (json_int_t)summary.numbers, "tokenizer", summary.tokenizer));

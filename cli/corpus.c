@@ -102,7 +102,7 @@ static void print_json(const arguments *a, const wg_corpus_report *r) {
                               (json_int_t)r->tokens, "tokens_per_word",
                               wg__json_number(share(r->tokens, r->words)), "unknown_share",
                               wg__json_number(share(r->unknown, r->tokens))));
-    wg__print_json(object);
+    wg__print_json(JSON_INDENT(2), object);
 }
 
 /* ", 1.25 % of the characters" */
@@ -195,12 +195,6 @@ static bool is_worth_reading(int count, const char *const *paths) {
     return bytes <= MOST_BYTES;
 }
 
-static void warn(double share, double most, const char *finding, const char *path, int64_t line) {
-    if (share > most)
-        wg__cli_note("%.1f %% of %s, first %s:%lld; `wengert corpus check' says more", 100 * share,
-                     finding, path, (long long)line);
-}
-
 void wg__corpus_warn(int count, const char *const *paths, const char *held_out) {
     wg_corpus_report r;
     wg_corpus_check_options how = {.held_out = held_out};
@@ -212,17 +206,28 @@ void wg__corpus_warn(int count, const char *const *paths, const char *held_out) 
     }
     const wg_corpus_finding *lost = &r.faults[WG_CORPUS_REPLACEMENT];
     const wg_corpus_finding *control = &r.faults[WG_CORPUS_CONTROL];
-    warn(share(r.overlap_characters, r.held_out_characters), 0.02,
+    const struct {
+        double share, most;
+        const char *text, *path;
+        int64_t line;
+    } warnings[] = {
+        {share(r.overlap_characters, r.held_out_characters), 0.02,
          "the held-out text stands in the training text, too, so that the measured loss is too low",
-         held_out, r.overlap.line);
-    warn(share(r.repeated_characters, r.characters), 0.1,
+         held_out, r.overlap.line},
+        {share(r.repeated_characters, r.characters), 0.1,
          "the text are repeated lines, which a model learns by heart", paths[r.repeated_lines.file],
-         r.repeated_lines.line);
-    warn(share(lost->count, r.characters), 1e-3,
+         r.repeated_lines.line},
+        {share(lost->count, r.characters), 1e-3,
          "the characters are U+FFFD, which stands for text that was lost", paths[lost->file],
-         lost->line);
-    warn(share(control->count, r.characters), 1e-3, "the characters are control characters",
-         paths[control->file], control->line);
+         lost->line},
+        {share(control->count, r.characters), 1e-3, "the characters are control characters",
+         paths[control->file], control->line},
+    };
+    for (size_t i = 0; i < sizeof warnings / sizeof warnings[0]; i++)
+        if (warnings[i].share > warnings[i].most)
+            wg__cli_note("%.1f %% of %s, first %s:%lld; `wengert corpus check' says more",
+                         100 * warnings[i].share, warnings[i].text, warnings[i].path,
+                         (long long)warnings[i].line);
 }
 
 int wg__verb_corpus(int argc, char **argv) {

@@ -165,20 +165,36 @@ int wg__trained_refuse(const char *path, const char *verb, const char *takes) {
                    objective->name, verb, takes);
 }
 
-const wg_objective *wg__trained_objective(const char *path, const char *verb,
-                                          bool (*can)(const wg_objective *objective)) {
+static bool supports(const wg_objective *objective, wg__trained_use use) {
+    switch (use) {
+    case WG__USE_EMBED:
+        return !objective->head;
+    case WG__USE_FILL:
+        return objective->use.fill;
+    case WG__USE_GENERATE:
+        return objective->use.generate;
+    case WG__USE_SCORE:
+        return objective->use.score;
+    case WG__USE_TRANSLATE:
+        return objective->data.text == WG_TEXT_PAIRS;
+    }
+    return false;
+}
+
+const wg_objective *wg__trained_objective(const char *path, wg__trained_use use) {
+    static const char *const verbs[] = {"embed", "fill", "generate", "score", "translate"};
     const wg_objective *own = wg_objective_of(path), *objective;
-    if (!own || can(own))
+    if (!own || supports(own, use))
         return own;
     /* "bert, glm and t5": the models of pretraining objectives, and the fine-tuned tasks. */
     const char *names[32];
     int count = 0;
     const wg_model_type *type;
     for (int i = 0; (type = wg_model_type_at(i)) && count < 32; i++)
-        if (can(wg_objective_find(type->objectives)))
+        if (supports(wg_objective_find(type->objectives), use))
             names[count++] = type->name;
     for (int i = 0; (objective = wg_objective_at(i)) && count < 32; i++)
-        if (objective->finetunes && can(objective))
+        if (objective->finetunes && supports(objective, use))
             names[count++] = objective->name;
     char takes[256] = "";
     for (int i = 0; i < count; i++)
@@ -187,12 +203,8 @@ const wg_objective *wg__trained_objective(const char *path, const char *verb,
                  : i == count - 1 ? " and "
                                   : ", ",
                  names[i]);
-    wg__trained_refuse(path, verb, takes);
+    wg__trained_refuse(path, verbs[use], takes);
     return NULL;
-}
-
-bool wg__gives_vectors(const wg_objective *objective) {
-    return !objective->head;
 }
 
 int wg__trained_load(wg__trained *trained, const wg_objective *objective, const char *path) {

@@ -45,14 +45,18 @@ typedef struct wg__trained {
     wg_tokenizer *tokenizer;
 } wg__trained;
 
-/* Finds the objective of a checkpoint. `can` says whether the verb can use it; where it cannot, the
- * error lists the models and objectives that `verb` takes. NULL with an error. */
-const wg_objective *wg__trained_objective(const char *path, const char *verb,
-                                          bool (*can)(const wg_objective *objective));
+/* A verb that uses a trained model. */
+typedef enum wg__trained_use {
+    WG__USE_EMBED, /* objectives without a head: their models give hidden states */
+    WG__USE_FILL,
+    WG__USE_GENERATE,
+    WG__USE_SCORE,
+    WG__USE_TRANSLATE
+} wg__trained_use;
 
-/* True for objectives whose models give hidden states: no head stands on them. `embed', and
- * `report' for the attention to a text, take these models. */
-bool wg__gives_vectors(const wg_objective *objective);
+/* Finds the objective of a checkpoint. If the verb cannot use it, the error lists the models and
+ * tasks that the verb takes. NULL with an error. */
+const wg_objective *wg__trained_objective(const char *path, wg__trained_use use);
 
 /* Reads model and tokenizer. 0, or -1 with an error; cleared in every case. */
 int wg__trained_load(wg__trained *trained, const wg_objective *objective, const char *path);
@@ -94,13 +98,22 @@ typedef struct wg__learning {
     wg_wordpiece_report report; /* out: of WordPiece; else zeroes */
 } wg__learning;
 
+typedef enum wg__learner_kind {
+    WG__LEARN_WORDPIECE,
+    WG__LEARN_BPE,
+    WG__LEARN_SENTENCEPIECE_BPE,
+    WG__LEARN_SENTENCEPIECE_UNIGRAM,
+    WG__LEARN_CHARACTERS,
+    WG__LEARN_BYTES
+} wg__learner_kind;
+
 typedef struct wg__learner {
     const char *name;   /* in options */
-    const char *stored; /* what wg_tokenizer_kind calls it */
-    bool bytes_usual;   /* pretraining's models want byte_fallback */
-    /* The members of wg__learning that it heeds. */
+    const char *stored; /* as wg_tokenizer_kind returns it */
+    wg__learner_kind kind;
+    bool bytes_usual; /* pretraining's models want byte_fallback */
+    /* The members of wg__learning that apply to this kind. */
     bool corpus, vocab_size, min_frequency, alphabet, cased, unknown, byte_fallback;
-    wg_tokenizer *(*learn)(wg__learning *learning); /* NULL with an error */
 } wg__learner;
 
 /* The kind of a name; NULL if there is none. */
@@ -109,8 +122,10 @@ const wg__learner *wg__learner_of(const char *name);
 /* The name of each kind, from 0 on; NULL behind the last. */
 const char *wg__learner_name(int index);
 
-/* Learns a vocabulary. Of WordPiece a note on stderr says the share of [UNK] in the text, and the
- * size that would hold the text's characters if this one does not. NULL with an error. */
+/* Learns a vocabulary. For WordPiece, wg__learn notes on stderr the share of [UNK] in the text and,
+ * if the vocabulary is too small for the text's characters, the size that would hold them. NULL
+ * with an error. */
 wg_tokenizer *wg__learn(const wg__learner *learner, wg__learning *learning);
+wg_tokenizer *wg__learn_quietly(const wg__learner *learner, wg__learning *learning);
 
 #endif

@@ -191,7 +191,7 @@ int wg__verb_doctor(int argc, char **argv) {
     json_object_set_new(report, "files", files(advice));
     json_object_set_new(report, "advice", advice);
     if (a.json) {
-        wg__print_json(report);
+        wg__print_json(JSON_INDENT(2), report);
         return 0;
     }
     const char *title, *key;

@@ -2,6 +2,7 @@
 #include "base/internal.h"
 #include "cli/draw.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@ void wg__draw_text(FILE *file, const char *text) {
         if (place)
             fputs(escapes[place - special], file);
         else /* XML has no control characters but these two */
-            fputc(wg__is_control(*c) && *c != '\n' && *c != '\t' ? '?' : *c, file);
+            fputc(iscntrl((unsigned char)*c) && *c != '\n' && *c != '\t' ? '?' : *c, file);
     }
 }
 

@@ -110,6 +110,7 @@ int wg__dry_run(wg__dry_run_plan *plan) {
         for (size_t i = 0; i < row_count; i++)
             json_object_set_new(memory, rows[i].key, json_integer(rows[i].bytes));
         wg__print_json(
+            JSON_INDENT(2),
             json_pack("{s:s, s:I, s:o, s:I, s:f, s:I, s:f, s:f, s:f, s:f}", "model",
                       training->model.type->name, "parameters", (json_int_t)c.weight_count,
                       "memory", memory, "epoch_batches", (json_int_t)epoch_batches, "epoch_tokens",

@@ -57,7 +57,8 @@ static void check(const void *values) {
 typedef struct job {
     const arguments *arguments;
     wg__trained trained;
-    wg__text_list texts; /* their texts are owned; with --similar its text is the last one */
+    wg__text_list texts; /* owned; the lines of --text, then the text of --similar */
+    int64_t lines;       /* texts from --text */
     int64_t width;
     float *vectors; /* (count, width) */
 } job;
@@ -69,11 +70,6 @@ static int add_text(void *context, const char *file, int64_t line, const char *t
         return 0;
     free(copy);
     return wg_fail(WG_ERROR_MEMORY, "embed", "there is no memory for the texts");
-}
-
-/* How many of the texts are lines. */
-static int64_t line_count(const job *j) {
-    return j->texts.count - (j->arguments->similar != NULL);
 }
 
 typedef struct ranked {
@@ -89,7 +85,7 @@ static int compare(const void *left, const void *right) {
 }
 
 static int print_similar(const job *j) {
-    const int64_t lines = line_count(j), wanted = j->arguments->top;
+    const int64_t lines = j->lines, wanted = j->arguments->top;
     const float *y = j->vectors + lines * j->width;
     ranked *list = wg__cli_calloc((size_t)lines, sizeof *list);
     for (int64_t i = 0; i < lines; i++) {
@@ -114,7 +110,8 @@ static int print_similar(const job *j) {
             printf("%.4f\t%s\n", list[i].similarity, text->text);
     }
     if (j->arguments->json)
-        wg__print_json(json_pack("{s:s, s:O}", "text", j->arguments->similar, "similar", similar));
+        wg__print_json(JSON_INDENT(2),
+                       json_pack("{s:s, s:O}", "text", j->arguments->similar, "similar", similar));
     json_decref(similar);
     free(list);
     return 0;
@@ -123,12 +120,13 @@ static int print_similar(const job *j) {
 /* 0, 1 if a signal ended it, -1. */
 static int run(job *j) {
     const arguments *a = j->arguments;
-    const wg_objective *objective = wg__trained_objective(a->run, "embed", wg__gives_vectors);
+    const wg_objective *objective = wg__trained_objective(a->run, WG__USE_EMBED);
     int ready = !objective || wg__cli_read_lines("embed", a->text, a->limit, add_text, j) < 0 ||
                         (a->similar && add_text(j, "--similar", 1, a->similar) < 0) ||
                         wg__trained_load(&j->trained, objective, a->run) < 0
                     ? -1
                     : 0;
+    j->lines = j->texts.count - (a->similar != NULL);
     if (ready == 0) {
         j->width = wg_model_sizes_of(&j->trained.model).width;
         const size_t row = (size_t)j->width * sizeof *j->vectors; /* of a model that is loaded */
@@ -136,7 +134,7 @@ static int run(job *j) {
         if (!j->vectors)
             ready = wg_fail(WG_ERROR_MEMORY, "embed", "there is no memory for the vectors");
     }
-    if (wg_group_check(wg__cli_group(), ready) < 0 || wg__cli_agree_on_file(a->run) < 0 ||
+    if (wg_group_check(wg__cli_group, ready) < 0 || wg__cli_agree_on_file(a->run) < 0 ||
         wg__cli_agree_on_file(a->text) < 0)
         return -1;
     wg__listen_for_stop();
@@ -144,7 +142,7 @@ static int run(job *j) {
                                       j->texts.count, j->texts.items, j->vectors);
     if (status || !wg__cli_leads())
         return status;
-    const int64_t shape[] = {line_count(j), j->width};
+    const int64_t shape[] = {j->lines, j->width};
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *x = a->out ? wg_from_array(WG_F32, 2, shape, j->vectors) : NULL;
@@ -161,7 +159,7 @@ static int run(job *j) {
     if (wg_error_pending())
         return -1;
     if (a->out)
-        wg__cli_note("%lld vectors of %lld numbers are in %s", (long long)line_count(j),
+        wg__cli_note("%lld vectors of %lld numbers are in %s", (long long)j->lines,
                      (long long)j->width, a->out);
     return a->similar ? print_similar(j) : 0;
 }
@@ -178,8 +176,8 @@ int wg__verb_embed(int argc, char **argv) {
     wg__cli_read(&usage, argc, argv);
     if (wg__cli_check_apart(a.out, 2, (const char *const[]){a.run, a.text}) != 0)
         return EXIT_FAILURE;
-    a.how.stop = wg__stop_signal();
-    a.how.group = wg__cli_group();
+    a.how.stop = &wg__stop_signal;
+    a.how.group = wg__cli_group;
     job j = {.arguments = &a};
     const int status = wg__cli_agree(argc, argv) < 0 ? -1 : run(&j);
     for (int64_t i = 0; i < j.texts.count; i++)
@@ -189,5 +187,5 @@ int wg__verb_embed(int argc, char **argv) {
     wg__trained_clear(&j.trained);
     if (status < 0)
         return wg__cli_fail_pending();
-    return status > 0 ? 128 + *wg__stop_signal() : 0;
+    return status > 0 ? 128 + wg__stop_signal : 0;
 }

@@ -135,7 +135,7 @@ static int evaluate_text(const arguments *a, const wg__trained *trained, wg_metr
         .sequence = a->sequence,
         .seed = (uint64_t)a->seed,
         .evaluation = &a->how,
-        .group = wg__cli_group(),
+        .group = wg__cli_group,
     };
     wg_dataset *text = NULL;
     if (objective->finetunes && a->corpus.count != 1)
@@ -180,7 +180,7 @@ static int evaluate_suite(const arguments *a) {
                                                     .json = a->json});
     free(run);
     if (status > 0)
-        return 128 + *wg__stop_signal();
+        return 128 + wg__stop_signal;
     return status < 0 ? wg__cli_fail_pending() : 0;
 }
 
@@ -197,10 +197,10 @@ int wg__verb_eval(int argc, char **argv) {
         .check = check,
     };
     wg__cli_read(&usage, argc, argv);
-    wg__group_set_timeout(wg__cli_group(), 0); /* one rank may take long to read its text */
+    wg__group_set_timeout(wg__cli_group, 0); /* one rank may take long to read its text */
     if (wg__cli_agree(argc, argv) < 0)
         return wg__cli_fail_pending();
-    if (a.suite && wg_group_size(wg__cli_group()) > 1)
+    if (a.suite && wg_group_size(wg__cli_group) > 1)
         return wg__cli_fail("--suite starts a process for each task; run it without mpirun");
     if (a.suite)
         return evaluate_suite(&a);
@@ -213,7 +213,7 @@ int wg__verb_eval(int argc, char **argv) {
     const bool loads = objective && check_options(objective, &a) == 0 &&
                        wg__trained_load(&trained, objective, a.run) == 0 &&
                        wg__trained_quantize(&trained.model, a.dtype) == 0;
-    int status = wg_group_check(wg__cli_group(), loads ? 0 : -1);
+    int status = wg_group_check(wg__cli_group, loads ? 0 : -1);
     if (status == 0)
         status = wg__cli_agree_on_files(a.run, &a.corpus);
     if (status == 0)
@@ -224,7 +224,7 @@ int wg__verb_eval(int argc, char **argv) {
     if (!wg__cli_leads())
         return 0;
     if (a.json)
-        wg__print_json(wg__json_metrics(objective->metrics, &metrics));
+        wg__print_json(JSON_INDENT(2), wg__json_metrics(objective->metrics, &metrics));
     else
         objective->print(&metrics, stdout);
     return 0;

@@ -34,10 +34,6 @@ static void check(const void *values) {
         wg__cli_misuse("--beam searches, and does not draw: it takes no option of drawing");
 }
 
-static bool can_fill(const wg_objective *objective) {
-    return objective->use.fill;
-}
-
 /* Options that the objective does not take are refused, not passed over in silence. */
 static int check_options(const wg__trained *trained, const arguments *a) {
     const unsigned fills = trained->objective->use.fills;
@@ -116,7 +112,7 @@ static int fill_lines(const job *j) {
     size_t size = 0;
     int status = 0;
     bool any = false;
-    while (status == 0 && !*wg__stop_signal() && getline(&line, &size, stdin) >= 0) {
+    while (status == 0 && !wg__stop_signal && getline(&line, &size, stdin) >= 0) {
         line[strcspn(line, "\r\n")] = '\0';
         any |= line[0] != '\0';
         if (line[0])
@@ -126,7 +122,7 @@ static int fill_lines(const job *j) {
     free(line);
     if (status == 0 && reason)
         return wg_fail(WG_ERROR_IO, "fill", "cannot read standard input: %s", strerror(reason));
-    return any || *wg__stop_signal()
+    return any || wg__stop_signal
                ? status
                : wg_fail(WG_ERROR_ARGUMENT, "fill", "standard input has no text to fill");
 }
@@ -147,7 +143,7 @@ int wg__verb_fill(int argc, char **argv) {
     };
     wg__cli_read(&usage, argc, argv);
     enum { USUAL_MAX_TOKENS = 64 };
-    const wg_objective *objective = wg__trained_objective(a.run, "fill", can_fill);
+    const wg_objective *objective = wg__trained_objective(a.run, WG__USE_FILL);
     job j = {.how = {.top = a.top,
                      .beam = a.beam,
                      .draws = wg__drawing_given(&a.drawing),
@@ -155,7 +151,7 @@ int wg__verb_fill(int argc, char **argv) {
                      .generation = {.sampling = a.drawing.sampling,
                                     .max_tokens = a.drawing.max_tokens ? a.drawing.max_tokens
                                                                        : USUAL_MAX_TOKENS,
-                                    .stop = wg__stop_signal()}}};
+                                    .stop = &wg__stop_signal}}};
     int status = objective ? wg__trained_load(&j.trained, objective, a.run) : -1;
     if (status == 0)
         status = check_options(&j.trained, &a);
@@ -165,13 +161,13 @@ int wg__verb_fill(int argc, char **argv) {
         if (!(objective->use.fills & WG_FILLS_BY_RANK))
             wg__listen_for_stop();
         j.texts = a.json ? json_array() : NULL;
-        for (int64_t i = 0; status == 0 && i < a.texts.count && !*wg__stop_signal(); i++)
+        for (int64_t i = 0; status == 0 && i < a.texts.count && !wg__stop_signal; i++)
             status = fill(&j, a.texts.items[i]);
         if (a.texts.count == 0)
             status = fill_lines(&j);
     }
     if (status == 0 && a.json)
-        wg__print_json(json_pack("{s:O}", "texts", j.texts));
+        wg__print_json(JSON_INDENT(2), json_pack("{s:O}", "texts", j.texts));
     json_decref(j.texts);
     wg__trained_clear(&j.trained);
     return wg__cli_end(status);

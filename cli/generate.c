@@ -37,10 +37,6 @@ typedef struct writer {
     size_t size;
 } writer;
 
-static bool can_generate(const wg_objective *objective) {
-    return objective->use.generate;
-}
-
 static void write_token(const wg_generated_token *token, void *context) {
     writer *w = context;
     int64_t length = 0;
@@ -55,7 +51,7 @@ static void write_token(const wg_generated_token *token, void *context) {
 static int prepare(writer *w, arguments *a) {
     wg__trained *t = &w->trained;
     const wg_prompt_room *room = &w->room;
-    const wg_objective *objective = wg__trained_objective(a->run, "generate", can_generate);
+    const wg_objective *objective = wg__trained_objective(a->run, WG__USE_GENERATE);
     wg_token_list list = {0};
     if (!objective || wg__drawing_take(&a->drawing, a->run) < 0 ||
         wg__trained_load(t, objective, a->run) < 0 ||
@@ -118,10 +114,12 @@ static int end_output(writer *w, const arguments *a, int status) {
     }
     fclose(w->out);
     if (status == 0)
-        wg__print_json(json_pack(
-            "{s:s, s:o, s:I, s:I, s:s}", "prompt", a->prompt ? a->prompt : "", "text",
-            json_stringn(w->written, w->size), "prompt_tokens", (json_int_t)w->prompt_tokens,
-            "tokens", (json_int_t)w->text.generated, "end", wg__generation_end_name(w->text.end)));
+        wg__print_json(JSON_INDENT(2),
+                       json_pack("{s:s, s:o, s:I, s:I, s:s}", "prompt", a->prompt ? a->prompt : "",
+                                 "text", json_stringn(w->written, w->size), "prompt_tokens",
+                                 (json_int_t)w->prompt_tokens, "tokens",
+                                 (json_int_t)w->text.generated, "end",
+                                 wg__generation_end_name(w->text.end)));
     free(w->written);
     return status;
 }
@@ -155,7 +153,7 @@ int wg__verb_generate(int argc, char **argv) {
                            .max_tokens = d->max_tokens ? d->max_tokens : usual,
                            .listener = write_token,
                            .listener_context = &w,
-                           .stop = wg__stop_signal()}};
+                           .stop = &wg__stop_signal}};
         status = t->objective->use.generate(&t->model, t->tokenizer, &how, &w.text);
         status = end_output(&w, &a, status < 0 || wg_error_pending() ? -1 : 0);
     }

@@ -1,5 +1,5 @@
 /* wengert gradcheck: compares the gradients of ops, layers, models and modules, the library's or
- * the user's, with central differences. --jacobian draws which output depends on which input, and
+ * the user's, with central differences. --jacobian draws the Jacobian of each output by each input.
  * --list prints the table of ops of docs/ops.md. */
 #include <math.h>
 #include <stdio.h>
@@ -107,6 +107,8 @@ static void check_line(const void *values) {
 typedef struct finding {
     subject of;
     wg_gradcheck_report report;
+    const char *verdict;     /* "passed", "failed" or "no gradient" */
+    const char *no_gradient; /* the reason of an op without a gradient, or NULL */
 } finding;
 
 /* "softmax"; of a layer "lstm layer", as an op may have its name. Returns buffer. */
@@ -117,18 +119,6 @@ static const char *name_of(const subject *of, char *buffer, size_t size) {
                            : of->model->name,
              of->is_layer ? " layer" : "");
     return buffer;
-}
-
-/* The written reason of an op without a gradient, or NULL. */
-static const char *no_gradient_of(const finding *found) {
-    const wg_op *op = found->of.op;
-    return op && !op->differentiable ? op->no_gradient : NULL;
-}
-
-static const char *verdict_of(const finding *found) {
-    if (!found->report.passed)
-        return "failed";
-    return no_gradient_of(found) ? "no gradient" : "passed";
 }
 
 static finding check(const subject *of, const arguments *a) {
@@ -143,6 +133,8 @@ static finding check(const subject *of, const arguments *a) {
         snprintf(found.report.message, sizeof found.report.message, "%s",
                  wg_error_pending()->message);
     wg_error_clear(); /* the report has its message */
+    found.no_gradient = of->op && !of->op->differentiable ? of->op->no_gradient : NULL;
+    found.verdict = !found.report.passed ? "failed" : found.no_gradient ? "no gradient" : "passed";
     return found;
 }
 
@@ -155,11 +147,11 @@ static void print_row(const finding *found) {
         snprintf(error, sizeof error, "%.1e", report->largest_absolute_error);
     printf("%-18s %-6s %-7s %7d %8d %8lld %5lld %13s  %s", name_of(&found->of, name, sizeof name),
            orders[report->order], report->forward ? "yes" : "-", report->samples, report->variants,
-           (long long)report->compared, (long long)report->kinks, error, verdict_of(found));
+           (long long)report->compared, (long long)report->kinks, error, found->verdict);
     if (!report->passed)
         printf(": %s", wg__diagnosis_words(report->diagnosis));
-    else if (no_gradient_of(found))
-        printf(": %s", no_gradient_of(found));
+    else if (found->no_gradient)
+        printf(": %s", found->no_gradient);
     putchar('\n');
     for (const char *text = report->passed ? "" : report->message; *text;) {
         size_t length = strlen(text); /* a line of the paragraph, broken between words */
@@ -204,9 +196,9 @@ static int check_all(const arguments *a, json_t *rows) {
                       "refused", report->refused, "compared", (json_int_t)report->compared, "kinks",
                       (json_int_t)report->kinks, "largest_error",
                       wg__json_number(report->largest_absolute_error), "share_of_tolerance",
-                      wg__json_number(report->largest_error), "verdict", verdict_of(&found),
-                      "diagnosis", wg_diagnosis_name(report->diagnosis), "seed",
-                      (json_int_t)report->seed, "message", report->message));
+                      wg__json_number(report->largest_error), "verdict", found.verdict, "diagnosis",
+                      wg_diagnosis_name(report->diagnosis), "seed", (json_int_t)report->seed,
+                      "message", report->message));
     }
     if (failed > 0)
         wg__cli_fail("%d of %d %s failed", failed, count, only_ops ? "ops" : "checks");
@@ -270,17 +262,13 @@ typedef struct matrix {
     const double *entries;
 } matrix;
 
-static double entry(const matrix *m, int64_t i, int64_t j) {
-    return m->entries[i * m->columns + j];
-}
-
-/* Describes which of the `filled` entries that are not 0 stand where. */
+/* Describes the pattern of the `filled` entries that are not 0. */
 static void describe_zeros(const matrix *m, int64_t filled, char *text, size_t size) {
     int64_t below = 0, above = 0, of_row = 0, of_column = 0, blocks = 1;
     for (int64_t i = 0; i < m->rows; i++) {
         int64_t count = 0;
         for (int64_t j = 0; j < m->columns; j++)
-            if (entry(m, i, j) != 0) {
+            if (m->entries[i * m->columns + j] != 0) {
                 below = wg__larger(below, i - j);
                 above = wg__larger(above, j - i);
                 count++;
@@ -290,7 +278,7 @@ static void describe_zeros(const matrix *m, int64_t filled, char *text, size_t s
     for (int64_t j = 0; j < m->columns; j++) {
         int64_t count = 0;
         for (int64_t i = 0; i < m->rows; i++)
-            count += entry(m, i, j) != 0;
+            count += m->entries[i * m->columns + j] != 0;
         of_column = wg__larger(of_column, count);
     }
     /* The most blocks of equal size along the diagonal that hold all entries. */
@@ -330,9 +318,11 @@ static void describe_zeros(const matrix *m, int64_t filled, char *text, size_t s
 static double cell(const matrix *m, int64_t rows, int64_t columns, int64_t i, int64_t j) {
     double largest = 0;
     for (int64_t r = i * m->rows / rows; r < (i + 1) * m->rows / rows; r++)
-        for (int64_t c = j * m->columns / columns; c < (j + 1) * m->columns / columns; c++)
-            if (isnan(entry(m, r, c)) || fabs(entry(m, r, c)) > fabs(largest))
-                largest = entry(m, r, c);
+        for (int64_t c = j * m->columns / columns; c < (j + 1) * m->columns / columns; c++) {
+            const double entry = m->entries[r * m->columns + c];
+            if (isnan(entry) || fabs(entry) > fabs(largest))
+                largest = entry;
+        }
     return largest;
 }
 
@@ -618,7 +608,7 @@ int wg__verb_gradcheck(int argc, char **argv) {
         const int failed = check_all(&a, rows);
         code = failed > 0;
         if (rows)
-            wg__print_json(json_pack("{s:o, s:i}", "ops", rows, "failed", failed));
+            wg__print_json(JSON_INDENT(2), json_pack("{s:o, s:i}", "ops", rows, "failed", failed));
     }
     free(a.subjects);
     return code;

@@ -199,10 +199,6 @@ static json_t *printable(const json_t *value) {
     return copy ? copy : json_incref((json_t *)value);
 }
 
-static double number_at(const json_t *object, const char *key) {
-    return json_number_value(json_object_get(object, key));
-}
-
 static void print_members(const char *title, json_t *object) {
     if (json_object_size(object) == 0)
         return;
@@ -221,24 +217,24 @@ static void print_info(const arguments *a, json_t *object) {
     const json_t *tensors = json_object_get(object, "tensors");
     json_t *training = json_object_get(object, "training");
     const char *model = json_string_value(json_object_get(object, "model"));
-    const double memory = number_at(object, "memory_bytes"),
-                 attention = number_at(object, "attention_flops");
+    const double memory = wg__json_number_at(object, "memory_bytes"),
+                 attention = wg__json_number_at(object, "attention_flops");
     const wg__style style = wg__style_of(stdout);
     printf("%s%s%s: %s of %s, %s parameters in %zu tensors\n", style.bold,
            json_string_value(json_object_get(object, "file")), style.plain,
            json_string_value(json_object_get(object, "format")),
-           wg__bytes(number_at(object, "bytes")).text,
-           wg__count(number_at(object, "parameters")).text, json_array_size(tensors));
+           wg__bytes(wg__json_number_at(object, "bytes")).text,
+           wg__count(wg__json_number_at(object, "parameters")).text, json_array_size(tensors));
     if (model) { /* AdamW holds a gradient and two moments beside each number */
         printf("%smodel:%s %s\n", style.bold, style.plain, model);
         printf("    %-30s %s, and %s with gradients and AdamW's moments, before activations\n",
                "memory in f32", wg__bytes(memory).text, wg__bytes(4 * memory).text);
         printf("    %-30s %sFLOP a token, three times as many to train\n", "forward pass",
-               wg__count(number_at(object, "token_flops")).text);
+               wg__count(wg__json_number_at(object, "token_flops")).text);
     }
     if (attention > 0)
         printf("    %-30s %sFLOP a token in a text of %.0f tokens, on top\n", "attention",
-               wg__count(attention).text, number_at(object, "positions"));
+               wg__count(attention).text, wg__json_number_at(object, "positions"));
     printf("%stensors:%s\n", style.bold, style.plain);
     for (size_t i = 0; a->all && i < json_array_size(tensors); i++) {
         const json_t *row = json_array_get(tensors, i);
@@ -263,7 +259,7 @@ static void print_info(const arguments *a, json_t *object) {
     if (!training)
         return;
     printf("%straining:%s step %.0f of %.0f\n", style.bold, style.plain,
-           number_at(training, "step"), number_at(training, "steps"));
+           wg__json_number_at(training, "step"), wg__json_number_at(training, "steps"));
     print_members("made with", json_object_get(training, "environment"));
     print_members("last step", json_object_get(training, "last_step"));
     print_members("last evaluation", json_object_get(training, "last_evaluation"));
@@ -292,7 +288,7 @@ int wg__verb_info(int argc, char **argv) {
         json_decref(shown);
     }
     if (result == 0 && a.json)
-        wg__print_json(json_incref(object));
+        wg__print_json(JSON_INDENT(2), json_incref(object));
     json_decref(object);
     return result < 0 ? wg__cli_fail_pending() : 0;
 }

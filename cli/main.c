@@ -38,7 +38,7 @@ static int finish_output(int code) {
         int failed = wg__cli_fail("cannot write the results: %s", strerror(errno));
         return code ? code : failed;
     }
-    if (code == 0 && wg__cli_lacks_memory())
+    if (code == 0 && wg__cli_memory_lacked)
         return wg__cli_fail("no memory was left for some of the results");
     return code;
 }
@@ -63,7 +63,7 @@ int main(int argc, char **argv) {
     if (wg__cli_join() != 0)
         return EXIT_FAILURE;
     const wg__verb *verb = wg__cli_verb(&argc, &argv, &table);
-    const int ranks = wg_group_size(wg__cli_group());
+    const int ranks = wg_group_size(wg__cli_group);
     if (!verb->shares && ranks > 1) { /* the other ranks leave before the verb begins */
         const bool leads = wg__cli_leads();
         wg__cli_leave();

@@ -73,11 +73,6 @@ static const wg_setting *option_at(const wg_settings *settings, int index) {
     return index < 3 ? &usual_rows[index] : NULL;
 }
 
-/* "[=FILE]": an option that may be without an argument, which is "" then. */
-static bool is_optional(const wg_setting *row) {
-    return row->argument && row->argument[0] == '[';
-}
-
 /* ---- Help ---- */
 
 /* Prints a text from a column on, with line breaks before words that would pass the margin. */
@@ -128,8 +123,8 @@ static void print_option(const wg__usage *usage, const wg_settings *settings,
     int column = row->letter ? printf("  -%c, --%s", row->letter, row->name)
                              : printf("      --%s", row->name);
     if (row->kind != WG_SETTING_FLAG)
-        column +=
-            printf("%s%s", is_optional(row) ? "" : "=", row->argument ? row->argument : "VALUE");
+        column += printf("%s%s", row->argument && row->argument[0] == '[' ? "" : "=",
+                         row->argument ? row->argument : "VALUE");
     if (column >= HELP - 1)
         column = printf("\n%*s", HELP, "") - 1;
     else
@@ -258,8 +253,8 @@ static splitting split(const wg__usage *usage, const wg_settings *settings, int 
             text = value && (value[1] || word[1] == '-') ? value + 1 : NULL;
             if (row->kind == WG_SETTING_FLAG && value && word[1] == '-')
                 wg__cli_misuse("option '--%s' doesn't allow an argument", row->name);
-            if (is_optional(row) && !text)
-                text = "";
+            if (row->argument && row->argument[0] == '[' && !text)
+                text = ""; /* of "[=FILE]", whose argument may be left out */
             if (row->kind != WG_SETTING_FLAG && !text) {
                 if (s.next == argc - completes && completes)
                     s.awaits = row;
@@ -386,7 +381,7 @@ void wg__cli_read(const wg__usage *usage, int argc, char **argv) {
         usage->check(usage->parts[0].values);
     wg__cli_end_reading();
     wg__cli_use_threads((int)wg__threads_given);
-    wg__cli_begin_work();
+    wg__cli_work_begun = true;
 }
 
 bool wg__cli_given(const void *member) {

@@ -1,4 +1,4 @@
-/* Printing, and the signal that ends a verb: see output.h. */
+/* Progress, JSON, signals and units: see output.h. */
 #include "cli/output.h"
 
 #include <math.h>
@@ -13,10 +13,6 @@
 /* Seconds between two showings. */
 #define TERMINAL_PAUSE 0.1
 #define PLAIN_PAUSE 10.0
-
-wg__progress wg__progress_begin(void) {
-    return (wg__progress){.is_terminal = isatty(STDERR_FILENO)};
-}
 
 void wg__progress_report(const wg_train_report *report, void *context) {
     wg__progress *progress = context;
@@ -58,6 +54,11 @@ void wg__note_tokens(void *context, const char *line) {
     wg__cli_note("%s", line);
 }
 
+void wg__note_model(const char *message, void *context) {
+    (void)context;
+    wg__cli_note("%s", message);
+}
+
 json_t *wg__json_number(double value) {
     return isfinite(value) ? json_real(value) : json_null();
 }
@@ -77,24 +78,16 @@ json_t *wg__json_metrics(const wg_metric_row *rows, const wg_metrics *metrics) {
     return object;
 }
 
-static void print_layout(json_t *object, size_t layout) {
+void wg__print_json(size_t layout, json_t *object) {
     json_dumpf(object, stdout, layout | JSON_REAL_PRECISION(9));
     putchar('\n');
     json_decref(object);
 }
 
-void wg__print_json(json_t *object) {
-    print_layout(object, JSON_INDENT(2));
-}
-
-void wg__print_json_line(json_t *object) {
-    print_layout(object, 0);
-}
-
-static volatile sig_atomic_t stop_signal;
+volatile sig_atomic_t wg__stop_signal;
 
 static void handle_stop(int signal) {
-    stop_signal = signal;
+    wg__stop_signal = signal;
 }
 
 void wg__listen_for_stop(void) {
@@ -103,12 +96,8 @@ void wg__listen_for_stop(void) {
     sigaction(SIGTERM, &action, NULL);
 }
 
-const volatile sig_atomic_t *wg__stop_signal(void) {
-    return &stop_signal;
-}
-
 int wg__cli_end(int status) {
-    return status < 0 ? wg__cli_fail_pending() : stop_signal ? 128 + (int)stop_signal : 0;
+    return status < 0 ? wg__cli_fail_pending() : wg__stop_signal ? 128 + (int)wg__stop_signal : 0;
 }
 
 /* Three digits of a number from 1 to 1024: "1.23", "12.3", "123". */

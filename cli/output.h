@@ -1,5 +1,5 @@
-/* What the verbs print: progress on stderr, results as JSON on stdout or in files; and the signal
- * by which Ctrl-C ends them in good order. */
+/* Output of the verbs: progress on stderr, results as JSON on stdout or in files. Also the handler
+ * that lets a verb finish its step and save after Ctrl-C. */
 #ifndef WG_CLI_OUTPUT_H
 #define WG_CLI_OUTPUT_H
 
@@ -15,13 +15,11 @@
 /* ---- Progress: a live line on a terminal, plain lines now and then elsewhere ---- */
 
 typedef struct wg__progress {
-    bool is_terminal;
-    bool line_open;     /* a live line stands on the terminal */
+    bool is_terminal;   /* isatty(STDERR_FILENO); the other members begin as 0 */
+    bool line_open;     /* the live line is on the terminal */
     double last_shown;  /* by a clock that never goes back */
     double tokens_rate; /* a mean over the latest steps */
 } wg__progress;
-
-wg__progress wg__progress_begin(void);
 
 /* A wg_train_listener; context is the wg__progress. */
 void wg__progress_report(const wg_train_report *report, void *context);
@@ -29,32 +27,35 @@ void wg__progress_report(const wg_train_report *report, void *context);
 /* Leaves the cursor on a fresh line. */
 void wg__progress_end(wg__progress *progress);
 
-/* Notes on token files, on stderr. */
+/* Listeners that print a note to stderr: of token files, and of models that are converted. */
 void wg__note_tokens(void *context, const char *line);
+void wg__note_model(const char *message, void *context);
 
 /* ---- Results ---- */
 
 /* A JSON number; null for one that is not finite, which JSON cannot write. */
 json_t *wg__json_number(double value);
 
+/* The number of that key; 0 if it is missing. */
+double wg__json_number_at(const json_t *object, const char *key);
+
 /* An object of the metrics that an evaluation found, with the weights that the rows name. */
 json_t *wg__json_metrics(const wg_metric_row *rows, const wg_metrics *metrics);
 
-/* Prints a JSON object to stdout, indented, or on one line, and frees it. */
-void wg__print_json(json_t *object);
-void wg__print_json_line(json_t *object);
+/* Prints a JSON object to stdout and frees it. `layout` is JSON_INDENT(2), or 0 for one line. */
+void wg__print_json(size_t layout, json_t *object);
 
 /* ---- Signals ---- */
 
-/* From now on the first SIGINT or SIGTERM sets what wg__stop_signal gives; a second one ends the
- * process at once. */
+/* The signal that arrived, or 0. */
+extern volatile sig_atomic_t wg__stop_signal;
+
+/* From now on the first SIGINT or SIGTERM sets wg__stop_signal; a second one ends the process at
+ * once. */
 void wg__listen_for_stop(void);
 
 /* The exit code of a verb: of the pending error for -1, of the signal if one came, or 0. */
 int wg__cli_end(int status);
-
-/* The signal that came, or 0. */
-const volatile sig_atomic_t *wg__stop_signal(void);
 
 /* ---- Numbers, sizes and times as people write them, and whether to write in colours ---- */
 

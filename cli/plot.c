@@ -3,6 +3,7 @@
  * The upper panel has the losses by step: of training, of evaluations, and the loss of predicting
  * by word frequency. The lower panel has the accuracies. With --metric there is a panel for each
  * metric that was named. Of several runs each has a colour. */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -162,7 +163,7 @@ static void write_text(FILE *gnuplot, const char *text) {
     for (const char *c = text; *c; c++) {
         if (*c == '\'')
             fputc('\'', gnuplot);
-        fputc(wg__is_control(*c) ? '?' : *c, gnuplot);
+        fputc(iscntrl((unsigned char)*c) ? '?' : *c, gnuplot);
     }
     fputc('\'', gnuplot);
 }

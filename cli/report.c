@@ -186,14 +186,11 @@ static void write_curves(const report *r) {
     }
 }
 
-static double number_at(const json_t *node, const char *key) {
-    return (double)json_integer_value(json_object_get(node, key));
-}
-
 static void write_row(FILE *page, const json_t *node, double whole) {
     const json_t *shape = json_object_get(node, "shape");
     const json_t *last = json_object_get(node, "last");
-    const double bytes = number_at(node, "bytes"), times = last ? number_at(node, "alike") : 1;
+    const double bytes = wg__json_number_at(node, "bytes"),
+                 times = last ? wg__json_number_at(node, "alike") : 1;
     fputs("<span class=\"row\"><span>", page);
     wg__draw_text(page, json_string_value(json_object_get(node, "name")));
     if (last)
@@ -207,7 +204,7 @@ static void write_row(FILE *page, const json_t *node, double whole) {
     fprintf(page,
             "</span><i>%s</i><i>%s</i><span class=\"bar\"><u style=\"width:%.2f%%\"></u></span>"
             "</span>",
-            wg__count(number_at(node, "numbers")).text, wg__bytes(bytes).text,
+            wg__count(wg__json_number_at(node, "numbers")).text, wg__bytes(bytes).text,
             whole > 0 ? 100 * bytes * times / whole : 0);
 }
 
@@ -244,7 +241,7 @@ static void write_tree(const report *r, const wg_state_dict *state) {
     const json_t *children = json_object_get(tree, "children");
     fputs("<div class=\"tree\">\n", r->page);
     for (size_t i = 0; i < json_array_size(children); i++)
-        write_node(r->page, json_array_get(children, i), number_at(tree, "bytes"), 0);
+        write_node(r->page, json_array_get(children, i), wg__json_number_at(tree, "bytes"), 0);
     fputs("</div>\n", r->page);
     json_decref(tree);
     json_decref(rows);
@@ -336,8 +333,7 @@ static int write_attention(const report *r) {
     const wg_tokenizer *tokenizer = r->trained.tokenizer;
     const wg_text_source source = {.text = r->arguments->text};
     const bool encodes = model->type->shape == WG_ENCODER;
-    if (!(model->type->shape & (WG_ENCODER | WG_DECODER)) ||
-        !wg__gives_vectors(r->trained.objective)) {
+    if (!(model->type->shape & (WG_ENCODER | WG_DECODER)) || r->trained.objective->head) {
         write_section(r->page, "Attention", "It is shown of encoders and decoders without a head.");
         return 0;
     }
@@ -501,7 +497,7 @@ static int write_file(report *r) {
     int code = 0;
     if (r->page && write_page(r) < 0)
         code = wg__cli_fail_pending();
-    bool whole = !wg__cli_lacks_memory() && r->page && !ferror(r->page);
+    bool whole = !wg__cli_memory_lacked && r->page && !ferror(r->page);
     whole &= r->page && fclose(r->page) == 0;
     if (code == 0 && !whole)
         code = wg__cli_fail("no memory for a page");

@@ -93,11 +93,6 @@ static int create_model(wg__run *r) {
     return status;
 }
 
-static void tell_note(const char *message, void *context) {
-    (void)context;
-    wg__cli_note("%s", message);
-}
-
 /* The setup that the arguments say, but for model, tokenizer and text. */
 static wg_training_setup setup_of(const wg__run *r, const char *checkpoint) {
     wg_training_setup setup = r->settings.training.setup;
@@ -106,7 +101,7 @@ static wg_training_setup setup_of(const wg__run *r, const char *checkpoint) {
     setup.checkpoint = checkpoint;
     setup.options = r->settings.objective;
     setup.evaluation_batches = EVALUATION_BATCHES;
-    setup.group = wg__cli_group();
+    setup.group = wg__cli_group;
     return setup;
 }
 
@@ -124,7 +119,7 @@ static int adapt_model(wg__run *r) {
                          *takes ? ", " : "", type->model_type);
         return wg__trained_refuse(setup.checkpoint, r->command, takes);
     }
-    return r->objective->training->adapt(r->objective, &setup, tell_note, NULL, &r->model,
+    return r->objective->training->adapt(r->objective, &setup, wg__note_model, NULL, &r->model,
                                          &r->tokenizer);
 }
 
@@ -369,7 +364,7 @@ static int make_run(wg__run *r) {
     wg_config *note = wg__settings_to_json(all);
     r->note = wg__config_to_json(note);
     wg__config_free(note);
-    if (r->note && !wg__cli_lacks_memory())
+    if (r->note && !wg__cli_memory_lacked)
         return 0;
     return wg_fail(WG_ERROR_MEMORY, "settings", "no memory to write them");
 }
@@ -457,8 +452,8 @@ static wg_trainer_options trainer_options(wg__run *r) {
     options.log_path = r->log;
     options.listener = listen;
     options.listener_context = r;
-    options.stop = wg__stop_signal();
-    options.group = wg__cli_group();
+    options.stop = &wg__stop_signal;
+    options.group = wg__cli_group;
     options.zero = (int)s->zero;
     options.bf16_gradients = s->communication_dtype == 1;
     options.matmul_dtype = s->dtype == 1 ? WG_BF16 : WG_F32;
@@ -492,7 +487,7 @@ static int make_trainer(wg__run *r) {
  * compares the model and the data, so that names of files may differ. Collective. */
 static int agree_on_command(const wg__run *r) {
     const wg_settings *settings = &r->settings.all;
-    wg_group *group = wg__cli_group();
+    wg_group *group = wg__cli_group;
     wg_config *json = wg__settings_to_json(settings);
     int status = wg_group_check(group, json ? 0 : -1) < 0 ||
                          wg__group_agree(group, "the version of Wengert", wg_version()) < 0 ||
@@ -556,7 +551,7 @@ static int prepare_module(wg__run *r) {
 /* Prints the parts of the run to stderr, with the memory of each of several ranks. */
 static void describe(const wg__run *r) {
     const int64_t done = wg_trainer_steps(r->trainer), steps = r->settings.training.trainer.steps;
-    const int ranks = wg_group_size(wg__cli_group()), stage = (int)r->settings.training.zero;
+    const int ranks = wg_group_size(wg__cli_group), stage = (int)r->settings.training.zero;
     const double all = (double)wg_module_parameter_count(r->model.module), mib = 1 << 20;
     wg_state_dict *state = wg_module_state(r->model.module);
     double trained = 0;
@@ -616,15 +611,15 @@ static int print_results(const wg__run *r) {
                         json_integer(wg_module_parameter_count(r->model.module)));
     json_object_set_new(results, "peak_bytes", json_integer(r->peak_bytes));
     json_object_set_new(results, "checkpoint", json_string(r->out));
-    wg__print_json(results);
+    wg__print_json(JSON_INDENT(2), results);
     return 0;
 }
 
 /* The trainer shares errors with all ranks. Only rank 0 measures its time and prints. */
 int wg__run_train(wg__run *r) {
-    r->progress = wg__progress_begin();
+    r->progress = (wg__progress){.is_terminal = isatty(STDERR_FILENO)};
     const wg__profiling profiling = wg__cli_leads() ? r->profiling : (wg__profiling){0};
-    wg_group *group = wg__cli_group();
+    wg_group *group = wg__cli_group;
     /* Rank 0 makes a token file; then other ranks read it. */
     const bool shares = wg_group_size(group) > 1 && r->settings.text.tokens,
                leads = wg__cli_leads();
@@ -638,14 +633,14 @@ int wg__run_train(wg__run *r) {
     if (wg__cli_leads())
         describe(r);
     wg__listen_for_stop(); /* the signal finishes the step and saves */
-    wg__group_set_timeout(wg__cli_group(), r->timeout);
+    wg__group_set_timeout(wg__cli_group, r->timeout);
     wg__alloc_reset_peak();
     const int outcome = wg_trainer_run(r->trainer);
     r->peak_bytes = wg_alloc_get_stats().peak_bytes;
     wg__progress_end(&r->progress);
     if (outcome < 0)
         return wg__cli_fail_pending();
-    if (wg_group_check(wg__cli_group(), wg__profiling_end(&profiling)) < 0)
+    if (wg_group_check(wg__cli_group, wg__profiling_end(&profiling)) < 0)
         return wg__cli_fail_pending();
     const long long step = wg_trainer_steps(r->trainer);
     if (outcome == WG_TRAIN_INTERRUPTED && !wg__cli_leads())
@@ -656,7 +651,7 @@ int wg__run_train(wg__run *r) {
                 "`wengert %s --resume --out %s' goes on\n",
                 step, r->command, r->out);
         /* A shell shows so that a signal ended a process; another rank may have had it. */
-        return 128 + (*wg__stop_signal() ? *wg__stop_signal() : SIGTERM);
+        return 128 + (wg__stop_signal ? wg__stop_signal : SIGTERM);
     }
     if (outcome == WG_TRAIN_OUT_OF_PATIENCE) {
         int64_t best = 0;

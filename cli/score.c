@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/internal.h"
 #include "cli/output.h"
@@ -45,7 +46,8 @@ static void check(const void *values) {
         wg__cli_misuse("--pairs FILE or --text FILE is missing: what shall be scored?");
 }
 
-/* The counts of a file, or of a phenomenon. */
+/* The counts of a file, or of a phenomenon. A pair is right if its good sentence is strictly
+ * likelier. */
 typedef struct tally {
     int64_t pairs, right, ties;
 } tally;
@@ -98,30 +100,20 @@ static int read_text(void *context, const char *file, int64_t line, const char *
     return wg__text_list_append(&j->texts, json_string_value(string), file, line);
 }
 
-/* A pair is right if the good sentence is strictly likelier. */
-static void count_pair(tally *t, double good, double bad) {
-    t->pairs++;
-    t->right += good > bad;
-    t->ties += good == bad;
-}
-
-static double accuracy(const tally *t) {
-    return (double)t->right / (double)t->pairs;
-}
-
 static void print_tally(const char *name, const tally *t) {
-    printf("%-56s %5.1f %% of %lld pairs", name, 100 * accuracy(t), (long long)t->pairs);
+    printf("%-56s %5.1f %% of %lld pairs", name, 100 * ((double)t->right / (double)t->pairs),
+           (long long)t->pairs);
     if (t->ties)
         printf(", %lld tie%s", (long long)t->ties, t->ties == 1 ? "" : "s");
     putchar('\n');
 }
 
-/* A text of a pair, such as "UID"; NULL: it has none. */
+/* A text member of a pair: "UID"; NULL: the pair does not have it. */
 static const char *member(const job *j, int64_t pair, const char *key) {
     return json_string_value(json_object_get(json_array_get(j->lines, (size_t)pair), key));
 }
 
-/* Pairs of one UID, or of one phenomenon, or of a file. */
+/* The pairs of a file, or of a phenomenon. */
 typedef struct group {
     char name[256];
     const char *path, *field; /* of files; the field of the first pair, or NULL */
@@ -155,8 +147,6 @@ static void count_file(const job *j, results *r, int64_t number) {
         const double good = j->scores[2 * i].log_probability;
         const double bad = j->scores[2 * i + 1].log_probability;
         const char *phenomenon = member(j, i, "linguistics_term");
-        count_pair(&file->tally, good, bad);
-        count_pair(&r->all, good, bad);
         group *of = r->phenomena, *end_of = of + r->phenomenon_count;
         while (phenomenon && of < end_of && strncmp(of->name, phenomenon, sizeof of->name - 1) != 0)
             of++;
@@ -164,19 +154,24 @@ static void count_file(const job *j, results *r, int64_t number) {
             snprintf(of->name, sizeof of->name, "%s", phenomenon);
             r->phenomenon_count++;
         }
-        if (phenomenon)
-            count_pair(&of->tally, good, bad);
+        tally *const tallies[] = {&file->tally, &r->all, phenomenon ? &of->tally : NULL};
+        for (int k = 0; k < 3 && tallies[k]; k++) {
+            tallies[k]->pairs++;
+            tallies[k]->right += good > bad;
+            tallies[k]->ties += good == bad;
+        }
     }
-    r->mean += accuracy(&file->tally) / (double)j->arguments->files.count;
+    r->mean +=
+        (double)file->tally.right / (double)file->tally.pairs / (double)j->arguments->files.count;
 }
 
 static json_t *groups_json(const group *groups, int64_t count) {
     json_t *list = json_array();
     for (int64_t i = 0; i < count; i++) {
         const tally *t = &groups[i].tally;
-        json_t *object =
-            json_pack("{s:s, s:f, s:I, s:I}", "name", groups[i].name, "accuracy", accuracy(t),
-                      "pairs", (json_int_t)t->pairs, "ties", (json_int_t)t->ties);
+        json_t *object = json_pack("{s:s, s:f, s:I, s:I}", "name", groups[i].name, "accuracy",
+                                   (double)t->right / (double)t->pairs, "pairs",
+                                   (json_int_t)t->pairs, "ties", (json_int_t)t->ties);
         if (groups[i].path)
             json_object_set_new(object, "file", json_string(groups[i].path));
         if (groups[i].field)
@@ -193,7 +188,8 @@ static int conclude_pairs(const job *j) {
     for (int64_t i = 0; i < files; i++)
         count_file(j, &r, i);
     if (j->arguments->json) {
-        wg__print_json(json_pack("{s:f, s:I, s:I, s:o, s:o}", "accuracy", r.mean, "pairs",
+        wg__print_json(JSON_INDENT(2),
+                       json_pack("{s:f, s:I, s:I, s:o, s:o}", "accuracy", r.mean, "pairs",
                                  (json_int_t)r.all.pairs, "ties", (json_int_t)r.all.ties,
                                  "phenomena", groups_json(r.phenomena, r.phenomenon_count), "files",
                                  groups_json(r.files, files)));
@@ -232,10 +228,10 @@ static int conclude_text(const job *j) {
     }
     const double perplexity = exp(-all.log_probability / (double)all.tokens);
     if (list)
-        wg__print_json(json_pack("{s:o, s:I, s:o, s:o}", "log_probability",
-                                 wg__json_number(all.log_probability), "tokens",
-                                 (json_int_t)all.tokens, "perplexity", wg__json_number(perplexity),
-                                 "texts", list));
+        wg__print_json(JSON_INDENT(2), json_pack("{s:o, s:I, s:o, s:o}", "log_probability",
+                                                 wg__json_number(all.log_probability), "tokens",
+                                                 (json_int_t)all.tokens, "perplexity",
+                                                 wg__json_number(perplexity), "texts", list));
     else
         wg__cli_note("%lld lines, %lld tokens: log-probability %.4f, perplexity %.4f per token",
                      (long long)j->texts.count, (long long)all.tokens, all.log_probability,
@@ -254,14 +250,10 @@ static void report(int64_t scored, int64_t count, void *context) {
             (long long)scored, (long long)count, progress->is_terminal ? "" : "\n");
 }
 
-static bool can_score(const wg_objective *objective) {
-    return objective->use.score;
-}
-
 /* Model and texts. */
 static int prepare(job *j) {
     const arguments *a = j->arguments;
-    const wg_objective *objective = wg__trained_objective(a->run, "score", can_score);
+    const wg_objective *objective = wg__trained_objective(a->run, WG__USE_SCORE);
     if (!objective)
         return -1;
     if (a->how.within_words && !objective->use.scores_within_words)
@@ -291,16 +283,15 @@ static int prepare(job *j) {
 /* 0, 1 if a signal ended it, -1. */
 static int run(job *j) {
     const arguments *a = j->arguments;
-    if (wg_group_check(wg__cli_group(), prepare(j)) < 0 ||
+    if (wg_group_check(wg__cli_group, prepare(j)) < 0 ||
         wg__cli_agree_on_files(a->run, &a->files) < 0)
         return -1;
     wg_score_options how = a->how;
-    j->progress = wg__progress_begin();
-    j->progress.last_shown = wg__now();
+    j->progress = (wg__progress){.is_terminal = isatty(STDERR_FILENO), .last_shown = wg__now()};
     how.listener = wg__cli_leads() ? report : NULL;
     how.context = &j->progress;
-    how.stop = wg__stop_signal();
-    how.group = wg__cli_group();
+    how.stop = &wg__stop_signal;
+    how.group = wg__cli_group;
     wg__listen_for_stop();
     const wg__trained *t = &j->trained;
     const int status = wg_score_texts(t->objective, &t->model, t->tokenizer, &how, j->texts.count,
@@ -339,5 +330,5 @@ int wg__verb_score(int argc, char **argv) {
     wg__trained_clear(&j.trained);
     if (status < 0)
         return wg__cli_fail_pending();
-    return status > 0 ? 128 + *wg__stop_signal() : 0;
+    return status > 0 ? 128 + wg__stop_signal : 0;
 }

@@ -183,13 +183,13 @@ static int run_command(const suite *s, const task *t, const command *c, json_t *
     posix_spawn_file_actions_destroy(&actions);
     while (!failure && waitpid(process, &status, 0) < 0) {
         failure = errno == EINTR ? 0 : errno;
-        if (!failure && *wg__stop_signal())
-            kill(process, *wg__stop_signal());
+        if (!failure && wg__stop_signal)
+            kill(process, wg__stop_signal);
     }
     if (failure)
         return wg_fail(WG_ERROR_IO, WHERE, "%s: its process does not run: %s", t->name,
                        strerror(failure));
-    if (*wg__stop_signal())
+    if (wg__stop_signal)
         return 1;
     *results = status == 0 ? json_load_file(out, 0, NULL) : NULL;
     if (*results)
@@ -289,7 +289,8 @@ static int run_tasks(suite *s) {
         fflush(stdout);
     }
     if (status == 0 && json)
-        wg__print_json(json_pack("{s:f, s:O}", "mean", sum / s->count, "tasks", tasks));
+        wg__print_json(JSON_INDENT(2),
+                       json_pack("{s:f, s:O}", "mean", sum / s->count, "tasks", tasks));
     else if (status == 0)
         printf("%-*s  %-10s  %7.2f\n", width, "mean", "", 100 * sum / s->count);
     json_decref(tasks);

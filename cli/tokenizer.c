@@ -113,7 +113,7 @@ static int learn(training *t) {
             json_pack("{s:b, s:I, s:o}", "lower_case", !t->learning.cased, "alphabet",
                       (json_int_t)wordpiece->alphabet, "unknown_share",
                       wg__json_number((double)wordpiece->unknown / (double)wordpiece->tokens)));
-    wg__print_json(report);
+    wg__print_json(JSON_INDENT(2), report);
     return 0;
 }
 
@@ -176,7 +176,7 @@ static int run_use(use *u, int (*work)(const use *u, const char *text)) {
     free(line);
     wg_tokenizer_free(u->tokenizer);
     if (result == 0 && u->json)
-        wg__print_json(json_pack("{s:O}", "texts", u->results));
+        wg__print_json(JSON_INDENT(2), json_pack("{s:O}", "texts", u->results));
     json_decref(u->results);
     return result < 0 ? wg__cli_fail_pending() : 0;
 }
@@ -336,7 +336,8 @@ static int run_pack(int argc, char **argv) {
     wg_dataset_free(training);
     wg_dataset_free(held_out);
     if (p.json)
-        wg__print_json(json_pack("{s:s, s:I, s:I}", "out", p.out, "documents",
+        wg__print_json(JSON_INDENT(2),
+                       json_pack("{s:s, s:I, s:I}", "out", p.out, "documents",
                                  (json_int_t)documents, "tokens", (json_int_t)tokens));
     else
         printf("%s: %lld documents, %lld tokens\n", p.out, documents, tokens);
@@ -363,61 +364,50 @@ int wg__verb_tokenizer(int argc, char **argv) {
 
 /* ---- The kinds of tokenizer that are learnt from text ---- */
 
-static wg_tokenizer *learn_wordpiece(wg__learning *l) {
-    return wg_wordpiece_train_files(l->count, l->paths,
-                                    &(wg_wordpiece_training){.vocabulary_size = l->vocab_size,
-                                                             .min_frequency = l->min_frequency,
-                                                             .alphabet_limit = l->alphabet,
-                                                             .options.cased = l->cased,
-                                                             .report = &l->report});
-}
-
-static wg_tokenizer *learn_bpe(wg__learning *l) {
-    return wg_bpe_train_files(
-        l->count, l->paths,
-        &(wg_bpe_training){.vocabulary_size = l->vocab_size, .min_frequency = l->min_frequency});
-}
-
-static wg_tokenizer *learn_sentencepiece(const wg__learning *l, bool unigram) {
-    return wg_sentencepiece_train_files(
-        l->count, l->paths,
-        &(wg_sentencepiece_training){.unigram = unigram,
-                                     .vocabulary_size = l->vocab_size,
-                                     .min_frequency = l->min_frequency,
-                                     .alphabet_limit = l->alphabet,
-                                     .byte_fallback = l->byte_fallback});
-}
-
-static wg_tokenizer *learn_sentencepiece_bpe(wg__learning *l) {
-    return learn_sentencepiece(l, false);
-}
-
-static wg_tokenizer *learn_sentencepiece_unigram(wg__learning *l) {
-    return learn_sentencepiece(l, true);
-}
-
-static wg_tokenizer *learn_characters(wg__learning *l) {
-    return wg_char_train_files(l->count, l->paths, &(wg_char_training){.unknown = l->unknown});
-}
-
-static wg_tokenizer *learn_bytes(wg__learning *l) {
-    (void)l;
-    return wg_byte_new();
-}
-
 /* Characters that are no pieces become bytes in LLaMA's vocabularies, <unk> in T5's. */
 static const wg__learner learners[] = {
-    {"wordpiece", "wordpiece", .corpus = true, .vocab_size = true, .min_frequency = true,
-     .alphabet = true, .cased = true, .learn = learn_wordpiece},
-    {"bpe", "bpe", .corpus = true, .vocab_size = true, .min_frequency = true, .learn = learn_bpe},
-    {"sentencepiece-bpe", "sentencepiece", .bytes_usual = true, .corpus = true, .vocab_size = true,
-     .min_frequency = true, .alphabet = true, .byte_fallback = true,
-     .learn = learn_sentencepiece_bpe},
-    {"sentencepiece-unigram", "sentencepiece", .corpus = true, .vocab_size = true, .alphabet = true,
-     .byte_fallback = true, .learn = learn_sentencepiece_unigram},
-    {"char", "char", .corpus = true, .unknown = true, .learn = learn_characters},
-    {"byte", "byte", .learn = learn_bytes},
+    {"wordpiece", "wordpiece", WG__LEARN_WORDPIECE, .corpus = true, .vocab_size = true,
+     .min_frequency = true, .alphabet = true, .cased = true},
+    {"bpe", "bpe", WG__LEARN_BPE, .corpus = true, .vocab_size = true, .min_frequency = true},
+    {"sentencepiece-bpe", "sentencepiece", WG__LEARN_SENTENCEPIECE_BPE, .bytes_usual = true,
+     .corpus = true, .vocab_size = true, .min_frequency = true, .alphabet = true,
+     .byte_fallback = true},
+    {"sentencepiece-unigram", "sentencepiece", WG__LEARN_SENTENCEPIECE_UNIGRAM, .corpus = true,
+     .vocab_size = true, .alphabet = true, .byte_fallback = true},
+    {"char", "char", WG__LEARN_CHARACTERS, .corpus = true, .unknown = true},
+    {"byte", "byte", .kind = WG__LEARN_BYTES},
 };
+
+wg_tokenizer *wg__learn_quietly(const wg__learner *learner, wg__learning *l) {
+    switch (learner->kind) {
+    case WG__LEARN_WORDPIECE:
+        return wg_wordpiece_train_files(l->count, l->paths,
+                                        &(wg_wordpiece_training){.vocabulary_size = l->vocab_size,
+                                                                 .min_frequency = l->min_frequency,
+                                                                 .alphabet_limit = l->alphabet,
+                                                                 .options.cased = l->cased,
+                                                                 .report = &l->report});
+    case WG__LEARN_BPE:
+        return wg_bpe_train_files(l->count, l->paths,
+                                  &(wg_bpe_training){.vocabulary_size = l->vocab_size,
+                                                     .min_frequency = l->min_frequency});
+    case WG__LEARN_SENTENCEPIECE_BPE:
+    case WG__LEARN_SENTENCEPIECE_UNIGRAM:
+        return wg_sentencepiece_train_files(
+            l->count, l->paths,
+            &(wg_sentencepiece_training){.unigram =
+                                             learner->kind == WG__LEARN_SENTENCEPIECE_UNIGRAM,
+                                         .vocabulary_size = l->vocab_size,
+                                         .min_frequency = l->min_frequency,
+                                         .alphabet_limit = l->alphabet,
+                                         .byte_fallback = l->byte_fallback});
+    case WG__LEARN_CHARACTERS:
+        return wg_char_train_files(l->count, l->paths, &(wg_char_training){.unknown = l->unknown});
+    case WG__LEARN_BYTES:
+        return wg_byte_new();
+    }
+    return NULL;
+}
 
 const wg__learner *wg__learner_of(const char *name) {
     for (size_t i = 0; i < sizeof learners / sizeof learners[0]; i++)
@@ -431,7 +421,7 @@ const char *wg__learner_name(int index) {
 }
 
 wg_tokenizer *wg__learn(const wg__learner *learner, wg__learning *learning) {
-    wg_tokenizer *tokenizer = learner->learn(learning);
+    wg_tokenizer *tokenizer = wg__learn_quietly(learner, learning);
     const wg_wordpiece_report *report = &learning->report;
     if (!tokenizer || report->tokens == 0)
         return tokenizer;

@@ -105,10 +105,6 @@ static void check_run(const wg__run *r) {
         wg__cli_misuse("--resume and --overwrite exclude each other");
 }
 
-static bool takes_pairs(const wg__run *r) {
-    return r->objective->data.text == WG_TEXT_PAIRS;
-}
-
 static void check_pretrain(const wg__run *r) {
     static const char *const rivals[] = {"preset", "config", "tokenizer", "vocab-size", "alphabet"};
     const wg__text_settings *text = &r->settings.text;
@@ -117,7 +113,7 @@ static void check_pretrain(const wg__run *r) {
     for (size_t i = 0; text->init && i < sizeof rivals / sizeof rivals[0]; i++)
         if (given(r, &wg__text_rows, text, rivals[i])) /* --init says what these say */
             wg__cli_misuse("--init and --%s exclude each other", rivals[i]);
-    if (takes_pairs(r) && text->eval && !text->eval_target &&
+    if (r->objective->data.text == WG_TEXT_PAIRS && text->eval && !text->eval_target &&
         !wg__dataset_is_token_file(text->eval))
         wg__cli_misuse("--eval takes SOURCE and TARGET, or a token file, for %s", r->type->name);
     check_run(r);
@@ -226,7 +222,8 @@ static int read_file(wg__run *r) {
     return status;
 }
 
-/* {"schedule": "cosine"}, what a model or objective wants of a run; NULL: nothing. */
+/* Applies the defaults that a model or objective sets for its runs: {"schedule": "cosine"}. NULL:
+ * none. */
 static void take_record(wg__run *r, const char *json) {
     wg_config *record = json ? wg__config_parse(json, "record") : NULL;
     if (record)
@@ -325,7 +322,8 @@ static void read_line(wg__run *r, const wg__usage *usage, int argc, char **argv)
     }
     /* The word behind --eval SOURCE is its target; other words belong to --corpus, as a shell makes
      * several of `--corpus *.txt'. */
-    for (int i = 1; takes_pairs(r) && i < line.count; i++) {
+    const bool takes_pairs = r->objective->data.text == WG_TEXT_PAIRS;
+    for (int i = 1; takes_pairs && i < line.count; i++) {
         const wg_setting *before = line.items[i - 1].row;
         if (before && strcmp(before->name, "eval") == 0 && !line.items[i].row &&
             !wg__dataset_is_token_file(line.items[i - 1].text))
@@ -385,7 +383,7 @@ int wg__verb_train(int argc, char **argv) {
     wg__run *r = &run;
     r->finetunes = strcmp(argv[0], "wengert finetune") == 0;
     read_line(r, r->finetunes ? &finetune_usage : &pretrain_usage, argc, argv);
-    wg_group *group = wg__cli_group();
+    wg_group *group = wg__cli_group;
     bool *deterministic = &r->settings.training.deterministic;
     wg__cli_use_threads((int)wg__threads_given);
     wg__group_set_timeout(group, 0); /* one rank may take long to read its text */
@@ -415,7 +413,7 @@ int wg__verb_train(int argc, char **argv) {
         code = wg_error_pending() ? wg__cli_fail_pending() : 0;
     }
     if (code == 0) {
-        wg__cli_begin_work();
+        wg__cli_work_begun = true;
         if (r->dry_run && wg_group_size(group) > 1)
             code = wg__cli_fail("--dry-run measures one process; leave out mpirun");
         else if (r->dry_run)

@@ -40,7 +40,7 @@ static int no_memory(void) {
 /* Translates sentences, which all ranks have, and tells them; `number` is how messages count the
  * first. */
 static int translate(const job *j, int64_t count, char *const *texts, int64_t number) {
-    wg_group *group = wg__cli_group();
+    wg_group *group = wg__cli_group;
     char **translations = calloc((size_t)count + 1, sizeof *translations);
     int *owners = calloc((size_t)count + 1, sizeof *owners);
     const int64_t batch = j->asked->batch;
@@ -146,7 +146,7 @@ static int read_lines(input *in) {
 /* A round: rank 0 reads, all translate. All ranks are given the lines that rank 0 has read, and
  * whether they are the last. */
 static int translate_lines(const job *j, input *in, bool *last) {
-    wg_group *group = wg__cli_group();
+    wg_group *group = wg__cli_group;
     int result = wg_group_check(group, wg__cli_leads() ? read_lines(in) : 0);
     int64_t sizes[] = {in->count, in->ended && in->length == 0};
     if (result == 0)
@@ -173,15 +173,11 @@ static int translate_lines(const job *j, input *in, bool *last) {
     return result;
 }
 
-static bool can_translate(const wg_objective *objective) {
-    return objective->data.text == WG_TEXT_PAIRS;
-}
-
 static int run(const arguments *a) {
     job j = {.asked = a};
-    const wg_objective *objective = wg__trained_objective(a->run, "translate", can_translate);
+    const wg_objective *objective = wg__trained_objective(a->run, WG__USE_TRANSLATE);
     const int loaded = objective ? wg__trained_load(&j.trained, objective, a->run) : -1;
-    if (wg_group_check(wg__cli_group(), loaded) < 0 || wg__cli_agree_on_file(a->run) < 0)
+    if (wg_group_check(wg__cli_group, loaded) < 0 || wg__cli_agree_on_file(a->run) < 0)
         return -1;
     j.results = a->json ? json_array() : NULL;
     int result = 0;
@@ -192,10 +188,10 @@ static int run(const arguments *a) {
     if (result == 0 && a->texts.count > 0) {
         result = translate(&j, a->texts.count, (char *const *)a->texts.items, 1);
     } else if (result == 0) {
-        input in = {.line = 1, .most = a->batch * wg_group_size(wg__cli_group())};
+        input in = {.line = 1, .most = a->batch * wg_group_size(wg__cli_group)};
         bool last = false;
         in.lines = calloc((size_t)in.most, sizeof *in.lines);
-        result = wg_group_check(wg__cli_group(), in.lines ? 0 : no_memory());
+        result = wg_group_check(wg__cli_group, in.lines ? 0 : no_memory());
         while (result == 0 && !last)
             result = translate_lines(&j, &in, &last);
         free(in.lines);
@@ -204,7 +200,7 @@ static int run(const arguments *a) {
             result = wg_fail(WG_ERROR_ARGUMENT, "translate", "there is no text on standard input");
     }
     if (result == 0 && j.results && wg__cli_leads())
-        wg__print_json(json_pack("{s:O}", "translations", j.results));
+        wg__print_json(JSON_INDENT(2), json_pack("{s:O}", "translations", j.results));
     json_decref(j.results);
     wg__trained_clear(&j.trained);
     return result;
@@ -221,6 +217,6 @@ int wg__verb_translate(int argc, char **argv) {
         .parts = {WG__PART(options, a), {&wg__beam_options, &a.beam}, WG__PART_THREADS},
     };
     wg__cli_read(&usage, argc, argv);
-    wg__group_set_timeout(wg__cli_group(), 0); /* rank 0 waits for what somebody types */
+    wg__group_set_timeout(wg__cli_group, 0); /* rank 0 waits for what somebody types */
     return wg__cli_agree(argc, argv) < 0 || run(&a) < 0 ? wg__cli_fail_pending() : 0;
 }

@@ -26,18 +26,25 @@ static const char *name_of(const json_t *node) {
     return json_string_value(json_object_get(node, "name"));
 }
 
-static void add_to(json_t *node, const char *key, const json_t *row) {
-    const json_int_t sum = json_integer_value(json_object_get(node, key)) +
-                           json_integer_value(json_object_get(row, key));
-    json_object_set_new(node, key, json_integer(sum));
+double wg__json_number_at(const json_t *object, const char *key) {
+    return json_number_value(json_object_get(object, key));
 }
 
-/* Makes the nodes of a row that are not there. Names come in the order of a walk, so a child that
- * is there is the last one or, in files sorted otherwise, any. */
+/* Adds a row's numbers and bytes to the sums of a node. */
+static void add_sizes(json_t *node, const json_t *row) {
+    static const char *const keys[] = {"numbers", "bytes"};
+    for (int i = 0; i < 2; i++) {
+        const json_int_t sum = json_integer_value(json_object_get(node, keys[i])) +
+                               json_integer_value(json_object_get(row, keys[i]));
+        json_object_set_new(node, keys[i], json_integer(sum));
+    }
+}
+
+/* Adds a row, with the nodes on its path that are missing. The last child is the likeliest to
+ * match: most files list tensors in the order of the tree. */
 static void add_row(json_t *root, const json_t *row) {
     json_t *node = root;
-    add_to(node, "numbers", row);
-    add_to(node, "bytes", row);
+    add_sizes(node, row);
     for (const char *part = name_of(row), *dot; node && part; part = dot ? dot + 1 : NULL) {
         dot = strchr(part, '.');
         const size_t length = dot ? (size_t)(dot - part) : strlen(part);
@@ -54,8 +61,7 @@ static void add_row(json_t *root, const json_t *row) {
             json_array_append_new(children, child);
         }
         node = child;
-        add_to(node, "numbers", row);
-        add_to(node, "bytes", row);
+        add_sizes(node, row);
     }
     json_object_set(node, "dtype", json_object_get(row, "dtype"));
     json_object_set(node, "shape", json_object_get(row, "shape"));
@@ -82,19 +88,17 @@ static void join(json_t *node) {
     }
 }
 
-static bool alike(const json_t *a, const json_t *b) {
-    const json_t *below = json_object_get(a, "children");
-    return below && json_equal(below, json_object_get(b, "children"));
-}
-
-/* Children first, so that layers are compared when they are simple. */
+/* Merges neighbours with numbers as names and equal children into one node. Children first, so that
+ * layers are compared when they are simple. */
 static void fold(json_t *node, bool is_root) {
     json_t *children = json_object_get(node, "children");
     for (size_t i = 0; i < json_array_size(children); i++)
         fold(json_array_get(children, i), false);
     for (size_t i = 0; i + 1 < json_array_size(children);) {
         json_t *first = json_array_get(children, i), *next = json_array_get(children, i + 1);
-        if (!is_number(name_of(first)) || !is_number(name_of(next)) || !alike(first, next)) {
+        const json_t *below = json_object_get(first, "children");
+        if (!is_number(name_of(first)) || !is_number(name_of(next)) || !below ||
+            !json_equal(below, json_object_get(next, "children"))) {
             i++;
             continue;
         }
@@ -121,8 +125,8 @@ static void print_node(const json_t *node, int depth, const wg__style *style, FI
     const json_t *shape = json_object_get(node, "shape"),
                  *children = json_object_get(node, "children");
     const json_int_t count = json_integer_value(json_object_get(node, "alike"));
-    const double numbers = (double)json_integer_value(json_object_get(node, "numbers")),
-                 bytes = (double)json_integer_value(json_object_get(node, "bytes"));
+    const double numbers = wg__json_number_at(node, "numbers"),
+                 bytes = wg__json_number_at(node, "bytes");
     char name[512];
     snprintf(name, sizeof name, "%s", name_of(node));
     if (count)
