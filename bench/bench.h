@@ -50,7 +50,7 @@ typedef struct wg__workload {
     wg_model net;              /* of a type */
     wg_module *module;
     wg_optimizer *optimizer;
-    int64_t tokens; /* a step: all positions, of encoder-decoders those of the target */
+    int64_t tokens; /* a step: all positions; with an encoder-decoder, all target positions */
     wg_scope scope; /* of the batch */
 
     /* The batch, and what of it is predicted. */
@@ -60,13 +60,13 @@ typedef struct wg__workload {
     wg_tensor *features;
 } wg__workload;
 
-/* Makes all of it. Scopes that are opened afterwards must be closed before wg__workload_end; after
- * an error there is nothing to end. -1 with [ARGUMENT for a model or preset that is not there, with
- * those that are; whatever making the model gives] */
+/* Makes the model, the batch and the optimizer. A scope that is opened later must be closed before
+ * wg__workload_end. After an error do not call wg__workload_end. -1 with [ARGUMENT for an unknown
+ * model or preset, with a list of the known ones; any error of making the model] */
 int wg__workload_begin(wg__workload *workload);
 void wg__workload_end(wg__workload *workload);
 
-/* An optimizer as that of the workload, without parameters, for a trainer of its own. Freed with
+/* A second optimizer like the workload's, without parameters, for use with a trainer. Freed with
  * wg_optimizer_free. [as wg_optimizer_new] */
 wg_optimizer *wg__workload_optimizer(const wg__workload *workload);
 

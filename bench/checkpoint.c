@@ -36,7 +36,8 @@ typedef struct timing {
     double bytes;           /* of the file */
 } timing;
 
-/* In a folder of its own, which is removed whatever happens. A signal ends it after a round. */
+/* Writes and reads in a new folder, which is always removed. A signal ends the loop after a round.
+ */
 static int time_in(const char *folder, wg_module *module, int64_t rounds, timing *found) {
     char path[MAX_PATH], own[MAX_PATH - sizeof "/model.h5"];
     if ((size_t)snprintf(own, sizeof own, "%s/wengert-checkpoint.XXXXXX", folder) >= sizeof own)

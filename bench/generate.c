@@ -116,7 +116,7 @@ static int generate(const arguments *a, const wg_model *model, timing *t) {
 static void report(const arguments *a, const wg_model *model, timing *t) {
     const double step = wg__median(t->steps, t->seconds), batch = (double)a->batch;
     const double bandwidth = wg__median(t->reading_count, t->readings);
-    /* All weights, and the keys and values that a step sees in the middle of what is written. */
+    /* All weights, and the key-value cache at the middle of the generated text. */
     const wg_model_sizes sizes = wg_model_sizes_of(model);
     const double seen = (double)a->prompt_tokens + (double)a->tokens / 2,
                  cache = (double)sizes.cache_width * seen * (double)(sizes.layers * a->batch),

@@ -118,7 +118,8 @@ static double repeat(const wg_op *op, const wg_sample *sample, bool backward, do
     return wg__median(count, runs);
 }
 
-/* Fills the spec; the bytes of the tensor, of which elements that an axis repeats count once. */
+/* Fills the spec. Returns the bytes of the tensor; elements repeated by a stride of 0 count once.
+ */
 static double describe(const wg_tensor *x, wg_spec *spec) {
     double bytes = x ? (double)wg_dtype_size(wg_tensor_dtype(x)) : 0;
     *spec = (wg_spec){.dtype = wg_tensor_dtype(x), .ndim = x ? wg_tensor_ndim(x) : -1};
@@ -165,8 +166,8 @@ static int time_op(const wg_op *op, double seconds, timing *found) {
     return wg_error_pending() ? -1 : 0;
 }
 
-/* The op runs on its first sample, a handful of elements, which are made f32 and ask for gradients:
- * the time is that of checking, allocating, recording, and of freeing at the end of the scope. */
+/* Times the op on its first sample, a few f32 elements that require gradients. The time is then
+ * spent on checks, allocation, recording, and freeing at the end of the scope. */
 static int time_small(const wg_op *op, double seconds, json_t *rows) {
     enum { MOST = 1001, SCOPES = 10, CALLS = 10 };
     double runs[MOST], begun = 0;
@@ -213,8 +214,9 @@ static int time_small(const wg_op *op, double seconds, json_t *rows) {
     return 0;
 }
 
-/* The share of the roof is that of the nearer one: of what the op would take if nothing but memory,
- * or nothing but multiplying, cost time. NaN if the roof was not measured. */
+/* The share of the roof (roofline model) is the larger one of two ratios: time of the memory
+ * traffic alone, or of the arithmetic alone, to the measured time. NaN if the roof was not
+ * measured. */
 static void print_row(const timing *t, const wg__machine *machine, json_t *rows) {
     const double moving = t->bytes / machine->bandwidth,
                  computing = t->flops / machine->sgemm_flops;

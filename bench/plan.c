@@ -1,13 +1,13 @@
-/* wengert plan: what a training on several ranks takes, before it is begun.
+/* wengert plan: predicts memory and time of a training on several ranks.
  *
- *     here      one batch forward, backward, the optimizer's step; memory that they take; memcpy
- *     told      ranks, bandwidth and latency of the network, batches, ZeRO
+ *     measured  one batch forward, backward, the optimizer's step; their memory; memcpy
+ *     given     ranks, bandwidth and latency of the network, batches, ZeRO
  *     step    = batches of a rank + optimizer + copies of gradients + exchange that is not hidden
  *
- * The ranks of a machine slow each other down, as they share its memory: while the batch is timed,
- * as many processes as a machine is to have ranks train the same model.
+ * Ranks on one machine share its memory bandwidth and slow each other down. So the batch is timed
+ * while other processes train the same model, one for each further rank of the machine.
  *
- * Under mpirun the ranks are there, and their own row is measured instead:
+ * Under mpirun the ranks exist, and their own row is measured instead:
  *
  *     rank 0    alone: memory, batches |  batches of all  | exchange | steps of the trainer
  *     rank 1    sleeps                 |  at once         | alone    | that sums gradients
@@ -35,8 +35,8 @@
 
 extern char **environ;
 
-/* Of the time in which backward and an exchange go on together, the share that is saved: MPI moves
- * on only when it is called, and the first gradients are complete after some of backward. */
+/* The share of an exchange that is hidden while backward runs. It is below 1 because MPI makes
+ * progress only when it is called, and because the first gradients take a part of backward. */
 static const double hidden_share = 0.5;
 
 /* A byte that goes from one rank to another of its machine is read and written twice. */
@@ -46,7 +46,7 @@ enum { MOST_RANKS = 1 << 20, MOST_ROWS = 24, REPEATS = 5 };
 
 typedef struct arguments {
     wg__workload workload;
-    int64_t ranks, on_machine; /* on_machine 0: all, up to what the cores here allow */
+    int64_t ranks, on_machine; /* on_machine 0: all, limited by the cores here */
     int64_t threads;           /* of a rank */
     double bandwidth, latency; /* of the network: 10^9 bytes a second, microseconds */
     int64_t accumulate;        /* batches a step; 0: one a rank */
@@ -107,8 +107,8 @@ typedef struct together {
     double step, batch; /* a step of a batch a rank, and what another batch a rank adds */
 } together;
 
-/* One thread goes by the time that the processor gave it, in which other programs do not count. Of
- * several, and of ranks that wait for each other, only the clock knows how long they took. */
+/* With one thread and one rank, the processor time of the process, which excludes other programs.
+ * Otherwise the clock: threads and ranks wait for each other. */
 static double time_now(void) {
     struct timespec spent;
     if (wg_threads() > 1 || wg_group_size(wg__cli_group) > 1 ||
@@ -117,7 +117,7 @@ static double time_now(void) {
     return (double)spent.tv_sec + 1e-9 * (double)spent.tv_nsec;
 }
 
-/* Forward, backward, clipping and the optimizer's step of one batch. */
+/* Forward, backward, clipping and the optimizer's step, for a single batch. */
 static int run_batch(wg__workload *w, double *seconds, double *kept) {
     wg_scope scope;
     const double before = (double)wg_alloc_get_stats().live_bytes;
@@ -153,7 +153,7 @@ static int time_batches(wg__workload *w, measured *found) {
     return 0;
 }
 
-/* The first batch tells the memory. Before it there are the weights and the optimizer's state, with
+/* Measures memory in the first batch. Before it there are the weights, the optimizer's state and
  * the few bytes of a batch of tokens. */
 static int measure_memory(wg__workload *w, measured *found) {
     double seconds[3];
@@ -278,7 +278,7 @@ static void hear(const wg_train_report *report, void *context) {
     run->heard[run->count++] = wg__now();
 }
 
-/* Steps of so many batches a rank, by the trainer, of which the first two warm up. */
+/* Times steps of the trainer with so many batches a rank. The first two steps warm up. */
 static int time_steps(const arguments *a, timed_run *run, int64_t batches, double *seconds) {
     wg_group *group = wg__cli_group;
     wg__workload *w = run->workload;
@@ -361,15 +361,15 @@ static int measure(const arguments *a, wg__workload *w, measured *alone, measure
 /* ---- What follows ---- */
 
 typedef struct planned {
-    int64_t ranks, machines, batches;                          /* batches a step */
-    double rounds;                                             /* the most batches of one rank */
+    int64_t ranks, machines, batches; /* batches a step */
+    double rounds;                    /* of a step: the most batches that a rank has */
     double compute, optimizer, copies, exchange, hidden, step; /* seconds */
     double sent;                                               /* bytes that a rank sends a step */
     double state, gradients, memory;                           /* bytes a rank */
     double tokens, tokens_per_second, efficiency, hours, cost;
 } planned;
 
-/* Seconds and bytes of the exchange of a step. Of one machine memory carries it, for all ranks. */
+/* Seconds and bytes of the exchange of a step. On a single machine all ranks share its memory. */
 static void plan_exchange(const arguments *a, const measured *m, const together *all, planned *p) {
     const double n = (double)p->ranks, part = (n - 1) / n, bytes = m->weights;
     const double gradient_bytes = bytes / (a->bf16 ? 2 : 1);
@@ -429,7 +429,8 @@ static planned plan(const arguments *a, const wg__workload *w, const measured *a
             hidden_share * (p.exchange < m->seconds[BACKWARD] ? p.exchange : m->seconds[BACKWARD]);
     }
     p.step = p.compute + p.optimizer + p.copies + p.exchange - p.hidden;
-    if (ranks > 1 && ranks == all->ranks) { /* what the sum of the parts has too much was hidden */
+    if (ranks > 1 &&
+        ranks == all->ranks) { /* the sum of the parts minus the measured step was hidden */
         const double parts = p.step + p.hidden;
         p.step = all->step + (p.rounds - 1) * all->batch;
         p.hidden = fmax(0, parts - p.step);
@@ -451,7 +452,7 @@ static void report(const arguments *a, const wg__workload *w, const measured *al
                    const measured *beside, const together *all) {
     int64_t counts[MOST_ROWS];
     int rows = 0;
-    /* 1, 2, 4 ... ranks, the most that were asked for, and those that measured. */
+    /* Rows for 1, 2, 4 ... ranks, for --ranks, and for the ranks of mpirun. */
     for (int64_t ranks = 1; ranks < a->ranks; ranks *= 2) {
         counts[rows++] = ranks;
         if (ranks < all->ranks && all->ranks < 2 * ranks && all->ranks < a->ranks)
@@ -526,7 +527,7 @@ static int choose_machine(arguments *a) {
     wg_group *group = wg__cli_group;
     const int64_t cores = sysconf(_SC_NPROCESSORS_ONLN);
     const int64_t fit = cores > a->threads ? cores / a->threads : 1;
-    if (wg_group_size(group) > 1 && a->on_machine == 0) { /* those of mpirun beside rank 0 */
+    if (wg_group_size(group) > 1 && a->on_machine == 0) { /* the ranks on rank 0's machine */
         char first[320] = "";
         const char *own = strstr(wg__group_name(group), " on ");
         snprintf(first, sizeof first, "%s", own ? own : "");

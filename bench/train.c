@@ -50,7 +50,7 @@ static const wg_setting options[] = {
 typedef struct timing {
     double *seconds;      /* of each step; sorted in the end */
     double loss;          /* of the last one */
-    double product_flops; /* of one step */
+    double product_flops; /* a step */
     int64_t allocations;  /* that the system was asked for by all of them */
     double max_rss;       /* in bytes, before the peak is measured again */
     double sgemm_flops;
@@ -117,7 +117,7 @@ int wg__bench_train(int argc, char **argv) {
     wg__cli_read(&usage, argc, argv);
     wg__workload *w = &a.workload;
     timing found = {.seconds = wg__cli_calloc((size_t)a.steps, sizeof *found.seconds)};
-    double before = 0, after = 0; /* peaks of sgemm; their mean is told */
+    double before = 0, after = 0; /* peaks of sgemm; their mean is reported */
     int status = wg__workload_begin(w);
     if (status == 0) {
         status = wg__measure_sgemm(&before);

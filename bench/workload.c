@@ -1,5 +1,5 @@
-/* A training of random tokens: see bench.h. Shapes are those of the peers that bench/README.md
- * names, position for position. */
+/* A training on random tokens: see bench.h. The shapes are the same as in the peers' programs that
+ * bench/README.md names. */
 #include "bench/bench.h"
 
 #include <jansson.h>
@@ -32,8 +32,8 @@ static const char *name_at(const void *context, int index) {
     return wg__model_preset_name(index - types);
 }
 
-/* The model, its preset and sizes: those that peers are measured with, and small ones. The mlp is
- * so small that what is timed is all but the arithmetic. */
+/* Finds the model, its preset and the usual sizes. The mlp is so small that its time is overhead,
+ * not arithmetic. */
 static int find(wg__workload *w) {
     static const wg_model_preset usual = {.bench = {8, 128, 30522}}, mlp = {.bench = {32, 1, 10}};
     const wg_model_type *type;
@@ -111,7 +111,7 @@ static int encoder_batch(wg__workload *w, wg_generator *generator) {
     return 0;
 }
 
-/* 3/16 of a sequence is Part B, in spans of four tokens, at all of which the head runs. */
+/* 3/16 of a sequence is Part B, in spans of four tokens. The head runs on all of Part B. */
 static int prefix_batch(wg__workload *w, wg_generator *generator) {
     enum { SPAN = 4 };
     const int64_t t = w->sequence, part_b = 3 * t / 16, part_a = t - part_b;

@@ -39,7 +39,7 @@ const char *wg__cli_op_name(int index) {
 }
 
 wg_group *wg__cli_group;
-static char held_failure[900]; /* of this rank, until wg__cli_check has told it */
+static char held_failure[900]; /* of this rank, until wg__cli_check prints it */
 
 int wg__cli_join(void) {
     static const char *const variables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
@@ -165,10 +165,10 @@ void wg__cli_watch_memory(void) {
     json_set_alloc_funcs(allocate_json, free);
 }
 
-/* What the parser of a rank writes before it leaves the process; rank 0 writes it for all. */
+/* Holds back the parser's output until all ranks have parsed; rank 0 prints it once. */
 static struct reading {
     bool is_on;
-    FILE *out, *err; /* the process's own, while they are memory streams */
+    FILE *out, *err; /* the real stdout and stderr, while these are memory streams */
     char *out_text, *err_text;
     size_t out_size, err_size;
 } reading;
@@ -181,7 +181,7 @@ static void end_reading(void) {
     reading.is_on = false;
 }
 
-/* Shares that this rank leaves, or does not; whether any rank does. */
+/* Tells all ranks whether this one leaves. Returns whether any rank does. */
 static bool share_leaving(bool leaves) {
     double any = leaves;
     wg_error_clear();

@@ -23,10 +23,10 @@ typedef struct wg__verb {
 /* A command whose first argument names a verb. */
 typedef struct wg__verb_table {
     const char *prefix;    /* of the verbs' argv[0]: "wengert" */
-    const char *noun;      /* what the table holds: "verb" */
+    const char *noun;      /* the kind of entry: "verb" */
     const char *title;     /* "Verbs" */
     const char *args_doc;  /* "VERB [ARGUMENT...]" */
-    const char *doc;       /* what the command does, for --help, which lists the verbs */
+    const char *doc;       /* the purpose of the command, for --help */
     const wg__verb *verbs; /* up to one without a name, in the order of --help */
 } wg__verb_table;
 
@@ -43,8 +43,8 @@ const char *wg__cli_suggestion(char *text, size_t size, const char *typed,
 /* All names by index, "bert, glm, t5", as far as they fit. */
 const char *wg__cli_names(char *list, size_t size, const char *(*name)(int index));
 
-/* Writes a whole file as PATH.tmp and renames it, so that no part of one is left; the next call
- * takes over what a killed process left. Returns the exit code, 1 after a message. */
+/* Writes PATH.tmp and renames it, so that PATH is never incomplete. A PATH.tmp that a killed
+ * process left is overwritten. Returns the exit code, 1 after a message. */
 int wg__cli_write_file(const char *path, const void *bytes, size_t size);
 
 /* Refuses an output that is the same file as one of the inputs, and would replace it. Names that
@@ -111,8 +111,8 @@ int wg__cli_agree(int argc, char **argv);
 int wg__cli_agree_on_file(const char *path);
 int wg__cli_agree_on_files(const char *first, const wg_setting_list *others);
 
-/* Shares an exit code: itself if it is 1 on no rank. Otherwise one line is printed, that of the
- * lowest rank that failed, and all get a code above 0. Collective. */
+/* Combines the exit codes of the ranks. If none is 1, each rank keeps its code. Otherwise rank 0
+ * prints the message of the lowest rank that failed, and all return a code above 0. Collective. */
 int wg__cli_check(int code);
 
 /* Leaves the group. */
@@ -121,8 +121,8 @@ void wg__cli_leave(void);
 /* Prints "wengert: note: MESSAGE" to stderr. */
 void wg__cli_note(const char *format, ...) WG_PRINTF(1, 2);
 
-/* Notes what is wrong with a training text, and with a text to measure on (NULL: none), if it
- * harms. Files that cannot be read as texts twice, and texts above 1 GiB, are passed over. */
+/* Warns of harmful faults in a training text and in a held-out text (NULL: none). Texts above
+ * 1 GiB, token files and files that cannot be read twice are not checked. */
 void wg__corpus_warn(int count, const char *const *paths, const char *held_out);
 
 /* ---- The verbs ---- */

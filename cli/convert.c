@@ -10,7 +10,7 @@
 typedef struct arguments {
     const char *in, *out;
     wg_convert_options options;
-    int type; /* of type_name; those of wg_weights_type behind WG_WEIGHTS_KEEP */
+    int type; /* index of type_name; WG_WEIGHTS_F32 is 0 */
     bool v1, json;
 } arguments;
 

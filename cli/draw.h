@@ -17,7 +17,7 @@ typedef struct wg__run_history {
 int wg__run_history_read(wg__run_history *run, const char *path);
 void wg__run_history_clear(wg__run_history *run);
 
-/* The curves and axes of one picture. */
+/* The metrics that share a pair of axes. */
 typedef enum wg__panel_kind { WG__PANEL_LOSSES, WG__PANEL_ACCURACIES } wg__panel_kind;
 
 /* Whether a run's metric is a loss (the total only if it is not the sum of others), or an accuracy;

@@ -1,10 +1,10 @@
-/* What a run would cost, for --dry-run: see run.h.
+/* --dry-run: the memory and time of a run, measured in a few steps (see run.h).
  *
  *     peak of a step  =  weights + tokenizer, text...     before the first step
  *                        + optimizer state + gradients    as the trainer has them
- *                        + activations                    the rest
+ *                        + activations                    the remainder
  *
- * The bytes are those that the library's allocator counts, and the time is that of real steps. */
+ * The library's allocator counts the bytes. */
 #include "cli/run.h"
 
 #include <math.h>
@@ -90,7 +90,7 @@ int wg__dry_run(wg__dry_run_plan *plan) {
     const double timed = (double)(m.steps - WARM_UP), step = m.seconds / timed,
                  tokens = (double)m.tokens / timed, full = (double)plan->batches_of_full_step,
                  total = step * (double)plan->batches / full;
-    /* An epoch has all examples, or of a text that has no examples of its own all tokens. */
+    /* An epoch is all examples, or all tokens of a text that is not split into examples. */
     const double batch = (double)training->setup.batch, examples = (double)training->examples;
     const double epoch_tokens =
         plan->text ? (double)wg_dataset_tokens(plan->text) : tokens / full * examples / batch;

@@ -1,10 +1,10 @@
-/* wengert info: what a checkpoint, or a file of tensors of any format, holds.
+/* wengert info: the contents of a checkpoint, or of a file of tensors in any format.
  *
  *     {"file", "format", "bytes", "model", "parameters", "memory_bytes", "token_flops",
  *      "attention_flops", "positions", "config", "tokenizer", "metadata", "lora", "training",
- * "tensors"}
+ *      "tensors"}
  *
- * is made first, and printed as it is (--json) or for people. */
+ * This object is made first, and then printed as JSON (--json) or as text. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

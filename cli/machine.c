@@ -14,7 +14,7 @@
 #include "tensor/ops.h"
 #include "tensor/internal.h"
 
-/* Of the copy; of products up to so many, and so few where they take longer than a while. */
+/* Runs of the copy; runs of a product: at least 3, and up to 15 within WHILE. */
 enum { REPEATS = 7, MOST_PRODUCTS = 15, LEAST_PRODUCTS = 3 };
 #define WHILE 0.25 /* seconds */
 
@@ -31,7 +31,7 @@ typedef struct share {
     char *to;
     const char *from;
     size_t bytes;
-    float sum; /* of what was read */
+    float sum; /* of the floats read; keeps the reads from being optimized away */
 } share;
 
 /* memcpy of so much writes past the caches. */

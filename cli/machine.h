@@ -24,14 +24,13 @@ int wg__measure_machine(wg__machine *machine);
 /* sgemm alone: the median over runs, of the shape that does best. -1 with an error. */
 int wg__measure_sgemm(double *flops);
 
-/* The median of the seconds that an f32 product (M, K) x (K, N) takes, of contiguous matrices or
- * (transposed) of one whose rows are the columns of B, multiplied in f32 or bf16. -1 with an
- * error. */
+/* The median time in seconds of an f32 product (M, K) x (K, N), computed in f32 or bf16. With
+ * `transposed`, B is stored as (N, K). -1 with an error. */
 double wg__time_product(int64_t m, int64_t n, int64_t k, bool transposed, wg_dtype dtype);
 
-/* A buffer on huge pages, larger than caches are, and what reads it on the library's number of
- * threads, over and over beside what is measured: memory that other programs use, too, is now quick
- * and now slow. NULL with an error. */
+/* Reads a buffer that is larger than the caches, on huge pages, by the library's number of threads.
+ * Benches measure its rate between their runs, because other programs make memory slower at times.
+ * NULL with an error. */
 typedef struct wg__reader wg__reader;
 wg__reader *wg__reader_new(void);
 
@@ -41,7 +40,7 @@ double wg__reader_rate(wg__reader *reader);
 /* NULL is allowed. */
 void wg__reader_free(wg__reader *reader);
 
-/* Writes over as much memory as drives what was there out of every cache. -1 with an error. */
+/* Evicts everything from the caches by writing to 96 MiB. -1 with an error. */
 int wg__evict_caches(void);
 
 /* ---- --profile and --trace, of every verb that trains ---- */

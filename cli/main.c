@@ -57,14 +57,14 @@ int main(int argc, char **argv) {
     wg__cli_begin_completion(&argc, &argv);
     const bool advises = argc > 1 && strcmp(argv[1], "doctor") == 0;
     const char *mode = getenv("WENGERT_DETERMINISTIC");
-    /* The library takes no notice of a mode that this processor cannot have. */
+    /* The library itself ignores a mode that this processor does not support. */
     if (!advises && mode && *mode && strcmp(mode, "0") != 0 && wg_set_deterministic(true) < 0)
         return wg__cli_fail_pending();
     if (wg__cli_join() != 0)
         return EXIT_FAILURE;
     const wg__verb *verb = wg__cli_verb(&argc, &argv, &table);
     const int ranks = wg_group_size(wg__cli_group);
-    if (!verb->shares && ranks > 1) { /* the other ranks leave before the verb begins */
+    if (!verb->shares && ranks > 1) { /* ranks above 0 leave before the verb begins */
         const bool leads = wg__cli_leads();
         wg__cli_leave();
         if (!leads)

@@ -3,9 +3,10 @@
  *     wengert --complete pretrain bert --pre        prints --preset, a tab and its line of --help
  *     wengert --complete pretrain bert --preset ''  prints bert-tiny, bert-mini...
  *
- * `--complete' lets the rest of the line run to where its last verb would be read; there the
- * candidates for the last word are printed, one a line, and the process ends. ":files" stands for
- * the names of files, which shells know. The scripts in completion/ ask so. */
+ * With `--complete', the words are parsed as usual up to the verb that reads the last word. The
+ * verb then prints the candidates for this word, one a line, and the process ends. The line
+ * ":files" means file names, which the shell completes itself. The scripts in completion/ call
+ * this. */
 #include "cli/options.h"
 
 #include <stdarg.h>
@@ -368,7 +369,7 @@ void wg__cli_take(wg__line *line, wg_settings *settings) {
     }
 }
 
-static wg_settings given; /* of wg__cli_read */
+static wg_settings given; /* filled by wg__cli_read */
 
 void wg__cli_read(const wg__usage *usage, int argc, char **argv) {
     wg__cli_begin_reading();

@@ -1,6 +1,6 @@
 /* The command line of a verb: rows of settings (io/settings.h) that its words fill.
  *
- *     --batch 32, --batch=32     a row by its name, of which the beginning is enough
+ *     --batch 32, --batch=32     a row by its name, or by an unambiguous prefix of it
  *     -o FILE, -oFILE            by its letter
  *     RUN.h5                     the next row with `word`
  *
@@ -47,8 +47,8 @@ extern int64_t wg__threads_given; /* 0: not given */
 #define WG__PART_THREADS                                                                           \
     { &wg__threads_options, &wg__threads_given }
 
-/* The names of --dtype of a training: f32 and bf16; and of a model that is used: f32, then those of
- * wg_quantization in its order. */
+/* The names of --dtype by index. In training: f32, bf16. For a trained model: f32, then the names
+ * of wg_quantization in its order. */
 const char *wg__product_dtype_name(int index);
 const char *wg__weights_dtype_name(int index);
 

@@ -15,7 +15,7 @@
 /* ---- Progress: a live line on a terminal, plain lines now and then elsewhere ---- */
 
 typedef struct wg__progress {
-    bool is_terminal;   /* isatty(STDERR_FILENO); the other members begin as 0 */
+    bool is_terminal;   /* isatty(STDERR_FILENO); all members below begin as 0 */
     bool line_open;     /* the live line is on the terminal */
     double last_shown;  /* by a clock that never goes back */
     double tokens_rate; /* a mean over the latest steps */
@@ -76,11 +76,10 @@ typedef struct wg__style {
 } wg__style;
 wg__style wg__style_of(FILE *stream);
 
-/* ---- The tensors of a file as the tree that their names spell: what `info` and `report` show.
- * ----
+/* ---- The tensors of a file as a tree, by the parts of their names: for `info' and `report' ----
  *
  *     {"name": "encoder.layer", "numbers": N, "bytes": N, "children": [
- *         {"name": "0", ..., "alike": 12, "last": "11"},        layers 0 to 11, of which 0 is shown
+ *         {"name": "0", ..., "alike": 12, "last": "11"},        layer 0 shown for 0 to 11
  *     {"name": "pooler.dense.weight", "numbers": N, "bytes": N, "dtype": "f32", "shape": [2, 2]} */
 
 /* A tensor as lists of tensors have it: {"name", "dtype" (as stored), "shape", "numbers",
@@ -91,9 +90,9 @@ json_t *wg__tensor_row(const char *name, const char *type, int ndim, const int64
 /* Writes a list of sizes as "(2, 3)". */
 void wg__shape_write(FILE *stream, const json_t *shape);
 
-/* The root, whose name is "", of a list of such rows. Parts with one child are joined by dots.
- * Neighbours whose names are numbers and that are alike in all but their names are one node, whose
- * "alike" and "last" say how many they are. */
+/* The tree of a list of wg__tensor_row; the root's name is "". A node with one child is joined with
+ * it by a dot. Neighbours with numbers as names and equal children become one node, with their
+ * count in "alike" and the last name in "last". */
 json_t *wg__weights_tree(const json_t *rows);
 
 /* Prints the children of the root, indented. */

@@ -2,7 +2,7 @@
  *
  * The upper panel has the losses by step: of training, of evaluations, and the loss of predicting
  * by word frequency. The lower panel has the accuracies. With --metric there is a panel for each
- * metric that was named. Of several runs each has a colour. */
+ * metric that was named. With several runs, each has its colour. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -181,8 +181,8 @@ static void write_title(FILE *gnuplot, const picture_plan *plan, int run, const 
 }
 
 /* The plot commands of a run in a panel: thin lines for training, marked lines for evaluations,
- * dashed lines for metrics that only evaluations have, which are baselines. Of one run each metric
- * has a colour, of several each run. */
+ * dashed lines for metrics that only evaluations have, which are baselines. With one run, each
+ * metric has its colour; with several, each run. */
 static void write_run(FILE *gnuplot, const picture_plan *plan, const panel *panel, int r,
                       const char **separator) {
     static const char *const colors[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9",

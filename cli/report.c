@@ -1,10 +1,10 @@
 /* wengert report: a trained model on one page for a browser.
  *
  *     checkpoint  ->  cards, curves, configuration, tree, histograms of weights
- *     --corpus    ->  histograms of the gradients of one batch
- *     --text      ->  attention of every layer and head, and what the model writes about it
+ *     --corpus    ->  histograms of the gradients of a batch
+ *     --text      ->  attention of every layer and head, and the model's continuation
  *
- * The page is written beside its place and renamed. */
+ * The page is written to a temporary file and renamed. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -65,8 +65,8 @@ static wg_tokenizer *make_tokenizer(const wg__text_settings *text, int64_t size)
 
 /* ---- The model ---- */
 
-/* A new model: its configuration, a tokenizer of the size that this wants, and what the tokenizer
- * decides of the configuration. */
+/* A new model. The configuration gives the size of the vocabulary to learn; the tokenizer then
+ * completes the configuration with its actual size and special tokens. */
 static int create_model(wg__run *r) {
     const wg__text_settings *text = &r->settings.text;
     const wg_model_type *type = r->type;
@@ -180,8 +180,8 @@ static int make_model(wg__run *r) {
 
 /* ---- The text ---- */
 
-/* Warns of faults in the corpus, such as repeated lines, and of tokens that are [UNK], when a run
- * begins. -1 with an error. */
+/* Warns, when a run begins, of repeated lines and other faults in the corpus, and of [UNK] tokens.
+ * -1 with an error. */
 static int warn_of_text(const wg__run *r) {
     const wg__text_settings *text = &r->settings.text;
     if (r->resume || r->objective->data.text == WG_TEXT_PAIRS)
@@ -386,8 +386,8 @@ static double seconds_since_1970(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Opens the event file, in which the settings are Markdown: four spaces begin a line of code. A
- * resumed run adds a file to the folder, whose steps follow those before. */
+/* Opens the event file and writes the settings as a Markdown code block, indented by four spaces. A
+ * resumed run adds a second file to the folder, which continues the steps. */
 static int open_events(wg__run *r) {
     char *text = NULL;
     size_t size;

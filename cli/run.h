@@ -6,12 +6,12 @@
  *     wg__text_rows       wg__text_settings      pretrain: model, tokenizer, text
  *     wg__tuning_rows     wg__tuning_settings    finetune: checkpoint, files
  *     wg__training_rows   wg__training_settings  both: batches, optimizer, schedule, saving
- *     of the objective    its own                both: --masked-share, --pattern...
+ *     the objective's     the objective's        both: --masked-share, --pattern...
  *
- * The rows are options of the command line, keys of --settings FILE and those of /train/note, by
- * which a checkpoint keeps the settings of its run. What differs between models and objectives is
- * in their records. training.c fills the first half of a run from the arguments; run.c makes the
- * second. */
+ * The rows are the options of the command line, the keys of --settings FILE, and the keys of
+ * /train/note, where a checkpoint stores the settings of its run. Models and objectives differ only
+ * by their records. training.c fills the first half of wg__run from the arguments; run.c makes the
+ * second half. */
 #ifndef WG_CLI_RUN_H
 #define WG_CLI_RUN_H
 

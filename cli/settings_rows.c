@@ -1,5 +1,5 @@
-/* The rows of pretrain's and finetune's settings: see run.h. Those of an objective stand with the
- * objective. */
+/* The rows of pretrain's and finetune's settings: see run.h. An objective's file has its own rows.
+ */
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>

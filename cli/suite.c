@@ -4,7 +4,7 @@
  *     suite/rte/task.json       {"task": "classify", "train": "train.tsv", "eval": "dev.tsv",
  *                                "epochs": 3, "lr": 0.0001}
  *
- * Each task runs in a process of its own, in its folder: `wengert score', or `wengert finetune'
+ * Each task runs in a separate process, in its folder: `wengert score', or `wengert finetune'
  * with the settings of task.json and a checkpoint that is removed afterwards. */
 
 #include <dirent.h>
@@ -163,8 +163,8 @@ static void add_words(command *c, const char *first, const char *second) {
         c->words[c->count++] = second;
 }
 
-/* Runs the command in the task's folder, its output into files; *results is what it printed. 1 if a
- * signal stopped it: a signal that is to stop the suite stops the process, too. */
+/* Runs the command in the task's folder, with its output in files, and parses the JSON that it
+ * prints into *results. 1 if a signal stopped the suite; the process receives the same signal. */
 static int run_command(const suite *s, const task *t, const command *c, json_t **results) {
     const int flags = O_WRONLY | O_CREAT | O_TRUNC;
     path_text out, err;

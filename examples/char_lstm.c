@@ -1,6 +1,6 @@
-/* A language model of letters, an LSTM: it is trained on a book and then writes. Its state is no
- * key-value cache but h and c, which it hands to generation as a state of its own kind. Several
- * texts are continued at once, each as it would be alone.
+/* A language model of letters, an LSTM: it is trained on a book and then writes. Generation
+ * keeps the LSTM's state h, c where a transformer has a key-value cache. Several texts are
+ * continued in one batch, each with the same result as alone.
  *
  *     cc char_lstm.c $(pkg-config --cflags --libs wengert) -o char_lstm
  *     ./char_lstm corpus/books/alice-in-wonderland.txt 2000 */
@@ -158,7 +158,7 @@ int main(int argc, char **argv) {
     const int64_t steps = argc > 2 ? atoll(argv[2]) : 300;
     static char together[TEXTS][1024], alone[TEXTS][1024];
     wg_scope scope;
-    wg_set_threads(1); /* places are read one after the other: there is little to share */
+    wg_set_threads(1); /* positions are sequential, so more threads gain little */
     wg_scope_begin(&scope);
     wg_tokenizer *letters = wg_char_train_files(1, &book, NULL);
     wg_dataset *text =

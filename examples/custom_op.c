@@ -1,8 +1,8 @@
-/* An op of one's own: defined here, checked, and trained through.
+/* A custom op: defined, checked against central differences, and used in training.
  *
  *     snake(x, a) = x + sin^2(a x) / a       (Ziyin et al. 2020), with a frequency for each channel
  *
- * extrapolates what is periodic, which networks of ReLU and tanh do not.
+ * Networks with it extrapolate periodic functions; networks of ReLU and tanh do not.
  *     cc custom_op.c $(pkg-config --cflags --libs wengert) -lm -o custom_op && ./custom_op */
 #include <math.h>
 #include <stdio.h>
@@ -86,7 +86,7 @@ static wg_tensor *snake(wg_tensor *x, wg_tensor *a) {
     return wg_apply_one(&snake_op, 2, (wg_tensor *[]){x, a}, NULL);
 }
 
-/* ---- A network of one hidden layer with it ---- */
+/* ---- A network with a hidden layer of snake ---- */
 
 enum { POINTS = 128, WIDTH = 16, STEPS = 500 };
 

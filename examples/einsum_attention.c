@@ -1,6 +1,6 @@
-/* Multi-head attention in four lines of wg_einsum, trained to look things up: each example is a
- * dictionary of its own, pairs of a key and a value, and questions, which are keys of it. In the
- * end wg_attention, which is fused, does the same with the same heads.
+/* Multi-head attention in four lines of wg_einsum, trained to look up values: each example is a
+ * new dictionary of pairs (key, value), and queries, which are keys of the dictionary. At the end
+ * the fused wg_attention gives the same result with the same weights.
  *
  *     cc einsum_attention.c $(pkg-config --cflags --libs wengert) -lm -o einsum_attention */
 #include <math.h>

@@ -1,6 +1,6 @@
-/* Training on data that is no text: 8 x 8 pictures of a disc, a square or a cross, drawn at a
- * random place with noise, are told apart by a small network. The program's own `build` makes the
- * batches. The run is saved half way, and one that is resumed from there ends with the same bits.
+/* Training on images: a small network classifies 8 x 8 pictures of a disc, a square or a cross,
+ * drawn at a random place with noise. The program's `build` function makes the batches. The run is
+ * saved half way, and one that is resumed from there ends with the same bits.
  *
  *     cc images.c $(pkg-config --cflags --libs wengert) -o images && ./images */
 #include <stdio.h>
@@ -53,7 +53,7 @@ static int build(void *context, int64_t count, const wg_example *examples, void 
     return b->images && b->labels ? 0 : -1;
 }
 
-/* ---- The network, and what the trainer asks of it ---- */
+/* ---- The network, and the callbacks of the trainer ---- */
 
 typedef struct network {
     wg_module module;

@@ -10,7 +10,7 @@
 
 enum { BATCH = 16, LENGTH = 48, WIDTH = 48, LAYERS = 2, STEPS = 240 };
 
-/* mean_t = fade mean_(t-1) + (1 - fade) x_t, for each channel; then what the gate lets through. */
+/* mean_t = fade mean_(t-1) + (1 - fade) x_t, for each channel; the output is gated. */
 typedef struct memory {
     wg_module module;
     wg_tensor *fade; /* (C), before the sigmoid */
@@ -68,7 +68,7 @@ static wg_tensor *memory_forward(memory *m, wg_tensor *x) {
     return wg_scope_end(&scope, wg_add(x, written));
 }
 
-/* ids: (B, T)   ->   logits of what comes next: (B, T, letters) */
+/* ids: (B, T)   ->   logits of the next letter: (B, T, letters) */
 static wg_tensor *reader_forward(reader *r, wg_tensor *ids) {
     wg_tensor *x = wg_embedding_forward(r->letters, ids);
     for (int i = 0; i < LAYERS; i++)

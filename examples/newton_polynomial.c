@@ -1,6 +1,6 @@
-/* A polynomial through points of which one in ten is far off: a robust loss, minimised by Newton's
- * method. Each step solves H d = -g by conjugate gradients, which ask for products H v alone, so
- * that the Hessian H is never made   (Nocedal & Wright 2006, ch. 7).
+/* Fits a polynomial to points with 10 % outliers: a robust loss, minimised by Newton's method. Each
+ * step solves H d = -g by conjugate gradients. They need only products H v, so the Hessian H is
+ * never formed   (Nocedal & Wright 2006, ch. 7).
  *
  *     cc newton_polynomial.c $(pkg-config --cflags --libs wengert) -lm -o newton && ./newton */
 #include <math.h>
@@ -75,7 +75,7 @@ static wg_tensor *newton_direction(data *points, wg_tensor *at, wg_tensor *gradi
     return direction;
 }
 
-/* One step: the point that it comes to, and what it saw where it began. */
+/* One step. Returns the new point; *norm is the norm of the gradient at the old one. */
 static wg_tensor *newton_step(data *points, wg_tensor *at, double *norm, int number) {
     wg_tensor *value, *gradient, *there, *next = at;
     if (wg_vjp(robust_loss, points, 1, &at, 1, NULL, NULL, &value, &gradient) < 0)

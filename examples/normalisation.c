@@ -1,4 +1,4 @@
-/* Norms and activations as pictures: the histogram of one batch before and after BatchNorm,
+/* Norms and activations as pictures: the histogram of a batch before and after BatchNorm,
  * LayerNorm and RMSNorm, and the curve of every activation with its derivative.
  *
  *     cc normalisation.c $(pkg-config --cflags --libs wengert) -lm -o normalisation
@@ -15,7 +15,7 @@ enum { ROWS = 512, CHANNELS = 64, BINS = 60, POINTS = 201, COLUMNS = 4 };
 
 /* ---- Norms ---- */
 
-/* (512, 64): each channel has a mean and a spread of its own, each row a size of its own. */
+/* (512, 64): each channel has a different mean and variance, each row a different scale. */
 static wg_tensor *make_batch(void) {
     wg_generator generator = {.seed = 3};
     wg_tensor *mean = wg_mul_scalar(wg_randn(&generator, WG_F32, WG_DIMS(1, CHANNELS)), 2);

@@ -1,6 +1,6 @@
-/* A training loop of one's own: a table is learnt by a small network, with shuffled batches over
- * its columns, an update rule and a schedule that are the program's, and groups of parameters with
- * rates of their own. The run is saved half way, and one that is resumed ends with the same bits.
+/* A custom training loop: a small network learns a table from shuffled batches. The program brings
+ * its update rule and its schedule, and parameter groups with different learning rates. The run is
+ * saved half way; the resumed run ends with the same bits.
  *
  *     cc own_training.c $(pkg-config --cflags --libs wengert) -lm -o own_training && ./own_training
  */
@@ -80,7 +80,7 @@ static double cycles(const wg_schedule *schedule, int64_t step) {
     return schedule->peak * pow(0.5, cycle) * (0.05 + 0.95 * place);
 }
 
-/* ---- What the trainer asks of the program ---- */
+/* ---- The callbacks of the trainer ---- */
 
 typedef struct run {
     network *net;

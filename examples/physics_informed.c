@@ -1,7 +1,7 @@
 /* A network that solves a differential equation: u'' = -pi^2 sin(pi x) on [0, 1], u(0) = u(1) = 0,
- * of which the solution is sin(pi x). The loss asks the second derivative of the network to be the
- * right one   (Raissi et al. 2019, Physics-informed neural networks): two derivatives in x in
- * forward mode, and one in the weights in reverse mode through both.
+ * with the solution sin(pi x). The loss is the error of the network's second derivative   (Raissi
+ * et al. 2019, Physics-informed neural networks): two derivatives in x in forward mode, and one in
+ * the weights in reverse mode through both.
  *
  *     cc physics_informed.c $(pkg-config --cflags --libs wengert) -lm -o physics && ./physics */
 #include <math.h>
@@ -89,7 +89,7 @@ static double train_step(network *net, wg_optimizer *optimizer, const problem *o
     return value;
 }
 
-/* The largest |u - sin(pi x)| on a grid finer than that of training. */
+/* The largest |u - sin(pi x)|, on a finer grid than in training. */
 static double largest_error(network *net) {
     wg_scope scope;
     wg_scope_begin(&scope);

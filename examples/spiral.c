@@ -1,5 +1,5 @@
-/* Two spirals wound into each other, told apart by a small network: a model of one's own, a
- * training loop and an evaluation.
+/* A small network classifies the points of two interleaved spirals: a custom model, a training loop
+ * and an evaluation.
  *
  *     cc spiral.c $(pkg-config --cflags --libs wengert) -lm -o spiral && ./spiral */
 #include <math.h>
@@ -10,7 +10,7 @@
 
 enum { POINTS = 400, WIDTH = 32, STEPS = 400 };
 
-/* ---- The model: two hidden layers. Its first member is the module that owns the rest. ---- */
+/* ---- The model: two hidden layers. Its first member is the module, which owns all layers. ---- */
 
 typedef struct network {
     wg_module module;
@@ -36,8 +36,7 @@ static wg_tensor *network_forward(network *net, wg_tensor *points) {
     return wg_scope_end(&scope, wg_linear_forward(net->last, hidden));
 }
 
-/* ---- The data: point i belongs to spiral i % 2, which is the other one turned by half a turn ----
- */
+/* ---- The data: point i belongs to spiral i % 2; spiral 1 is spiral 0 rotated by pi ---- */
 
 typedef struct data {
     wg_tensor *points; /* (N, 2) f32 */

@@ -70,7 +70,7 @@ static inline double svg_y(const svg_panel *p, double y) {
     return p->top + (1 - fmin(fmax(share, -0.02), 1.02)) * p->height;
 }
 
-/* A round distance between ticks, of which there are about four. */
+/* A round distance between ticks, for about four ticks. */
 static inline double svg_step(svg_range range) {
     const double raw = (range.high - range.low) / 4, power = pow(10, floor(log10(raw)));
     return power * (raw / power < 1.5 ? 1 : raw / power < 3.5 ? 2 : raw / power < 7.5 ? 5 : 10);
@@ -113,8 +113,7 @@ static inline svg_panel svg_panel_begin(FILE *file, int column, int row, svg_ran
     return p;
 }
 
-/* A curve through those of the points that lie in the panel; `name`, unless NULL, stands in the
- * legend. */
+/* A curve through the points within the panel. `name` is its entry in the legend; NULL: none. */
 static inline void svg_curve(svg_panel *p, int count, const double *x, const double *y, int colour,
                              const char *name) {
     fprintf(p->file, "<polyline fill=\"none\" stroke-width=\"1.8\" stroke=\"%s\" points=\"",
@@ -136,7 +135,7 @@ static inline void svg_curve(svg_panel *p, int count, const double *x, const dou
             top, name);
 }
 
-/* Bars of one width from x.low to x.high. */
+/* Bars of equal width from x.low to x.high. */
 static inline void svg_bars(const svg_panel *p, int count, const double *heights, int colour) {
     const double width = p->width / count, bottom = svg_y(p, 0);
     for (int i = 0; i < count; i++)
