@@ -3,14 +3,14 @@
 #
 #   bench/compare.sh PEERS_FOLDER [MODEL...]
 #
-# PEERS_FOLDER holds torch_bert.py, torch_gpt2.py and so on; the MLP's stands here. PyTorch runs at
+# PEERS_FOLDER holds torch_bert.py, torch_gpt2.py and so on; the MLP's program is in this folder. PyTorch runs at
 # its best: BLIS with OpenMP as libblas, tcmalloc preloaded (Debian's libblis4-openmp and
 # libtcmalloc-minimal4). Prints the medians of the rounds.
 #
 # WENGERT: the command (default build/wengert). ROUNDS: default 3. THREADS: default 2.
 # PYTHON: the words of a command that runs a PyTorch (default /usr/bin/python3). A command of
 # several words brings its own libraries, and programs are handed to it as text, so that it may see
-# other files, such as PyTorch 2.6 with OpenBLAS in a folder of Debian 13:
+# other files, for example PyTorch 2.6 with OpenBLAS in a folder of Debian 13:
 #
 #   PYTHON='chroot FOLDER env LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu/openblas-openmp
 #   LD_PRELOAD=/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4 python3' bench/compare.sh PEERS_FOLDER

@@ -3,8 +3,8 @@
 #
 #   bench/fashion.sh FOLDER [THREADS...]      (default: 1 and 2 threads)
 #
-# FOLDER holds the four IDX files of Fashion-MNIST, not compressed. Prints milliseconds a step by the clock, those of
-# each round, and the ratio of their medians: above 1 Wengert is faster. The machine should have nothing else to do.
+# FOLDER holds the four IDX files of Fashion-MNIST, not compressed. Prints milliseconds a step by the clock for
+# each round, and the ratio of the medians: above 1 Wengert is faster. The machine should have nothing else to do.
 #
 # BUILD: the folder of the build (default build). SECONDS_EACH: how long each run trains (default 8).
 # ROUNDS: default 3. PYTHON: the words of a command that runs a PyTorch (default /usr/bin/python3).

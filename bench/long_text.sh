@@ -6,8 +6,8 @@
 #
 # LARGEST: megabytes of the longest line (default 48); the longest word has a sixteenth of them.
 # Prints for each size the seconds of processor time and the MB of memory at the peak (Debian: time),
-# and the growth of both from the second largest size to the largest beside that of the text: a
-# growth near that of the text is linear. ! marks what the command refuses.
+# and the growth of both from the second largest size to the largest, beside the growth of the text. If they
+# are about equal, the command is linear. ! marks sizes that the command refuses.
 #
 # WENGERT: the command (default build/wengert).
 set -u

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Holds `wengert plan' against `wengert pretrain': the milliseconds of a step on one and on two ranks of one
-# thread, as they are predicted and as they are measured, in one table.
+# Compares `wengert plan' with `wengert pretrain': predicted and measured milliseconds of a step, on one and on
+# two ranks with one thread each.
 #
 #     sh bench/plan.sh [WENGERT [MODEL...]]        bert-mini, gpt2-124m and llama-3m
 #
-# It wants two cores that nothing else uses. A step has two batches; the vocabulary is that of the text, of
-# 4096 words at most. ROUNDS (3) times in turns `mpirun -n 2 wengert plan' measures and predicts, and one rank
-# and two ranks train for STEPS (12), of which the first two are left out: the table has the medians.
+# It needs two idle cores. A step has two batches; the vocabulary is learnt from the text, with at most 4096
+# words. ROUNDS (3) times in turns `mpirun -n 2 wengert plan' measures and predicts, and one rank and two ranks
+# train for STEPS (12), without counting the first two: the table has the medians.
 set -u
 . "$(dirname "$0")/mpirun.sh"
 test $# -gt 0 && shift

@@ -4,12 +4,11 @@
 #
 #     sh bench/ranks.sh [WENGERT [MODEL...]]        bert-mini and gpt2-124m
 #
-# A step has two batches. Both train a vocabulary of the size that the text gives `pretrain': it is smaller than
-# that of the preset, and so is the model, of which the first line tells the parameters. TOKENIZER is a file
-# with another vocabulary, as `pretrain --tokenizer'. Two runs of each kind, of STEPS (6) and of twice as many
-# steps, tell the time of a step by their difference: that of the clock, and that which the processor gave a
-# rank, in which other programs do not count. PYTHON (/usr/bin/python3) has PyTorch; without it that part is
-# left out.
+# A step has two batches. Both train with the vocabulary that `pretrain' learns from the text. It is smaller than
+# the preset's, so the model is smaller, too; the first line prints its parameters. TOKENIZER is a file with
+# another vocabulary, as `pretrain --tokenizer'. Two runs of each kind, with STEPS (6) and 2 STEPS, give the time
+# of a step by their difference: by the clock, and in processor time of a rank, which excludes other programs.
+# PYTHON (/usr/bin/python3) has PyTorch; without it that part is left out.
 set -u
 . "$(dirname "$0")/mpirun.sh"
 test $# -gt 0 && shift
@@ -22,7 +21,7 @@ cat >timed <<'END'
 begun=$(date +%s.%N)
 "$@" || exit 1
 ended=$(date +%s.%N)
-times >"times.${OMPI_COMM_WORLD_RANK:-0}" # in a pipe it would be that of the pipe's shell
+times >"times.${OMPI_COMM_WORLD_RANK:-0}" # in a pipe it would time the pipe's shell
 tail -n 1 "times.${OMPI_COMM_WORLD_RANK:-0}" | sed 's/[ms]/ /g' | awk -v begun="$begun" -v ended="$ended" \
     '{ print $1 * 60 + $2 + $3 * 60 + $4, ended - begun }' >"used.${OMPI_COMM_WORLD_RANK:-0}"
 END

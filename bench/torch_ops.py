@@ -449,7 +449,7 @@ def operand(torch, kind, *shape):
             "T": lambda: (0.1 * x).tril(-1) + torch.diag_embed(x[..., 0] + 1)}[kind]()
 
 
-# ---- Timing, in a process of its own for each side ----
+# ---- Timing, in a separate process for each side ----
 
 def repeat(run, evict):
     """The median processor time of a few runs, in ms. run() prepares and returns what is timed."""

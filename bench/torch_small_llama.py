@@ -1,5 +1,5 @@
 """The decoder of docs/small-corpora.md in PyTorch: the same tokens, sizes, optimizer and schedule, so
-that its losses and its time can be compared with those of `wengert pretrain llama`.
+that its losses and its time can be compared with `wengert pretrain llama`.
 
     python3 bench/torch_small_llama.py TOKENS.h5 TOTAL [STEPS [THREADS]]
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes questions out of plain English text, in JSON of SQuAD 1.1, from which `wengert finetune --task squad'
-learns to find answers before it sees questions that people asked: the noisy clozes of Lewis, Denoyer & Riedel
-2019 (arXiv:1906.04980, section 2.3).
+"""Generates questions from plain English text, as JSON of SQuAD 1.1: the noisy clozes of Lewis, Denoyer & Riedel
+2019 (arXiv:1906.04980, section 2.3). `wengert finetune --task squad' trains on them before it trains on questions
+that people wrote.
 
     context    ... The abbey was founded by King David in 1128, and lies beside the palace. ...
     clause             The abbey was founded by ^^^^^^^^^^ in 1128
@@ -15,7 +15,7 @@ An answer is a name or a number: a run of capitalised words and numbers ("Bank o
 a preposition adds to it. The first word of a sentence makes no name alone. An answer has at most seven words, and
 is at most twice in its context. (Answers of other words taught a model less: docs/small-corpora.md.) The question
 is the clause around it: words are left out, function words more often, and some neighbours change places. A
-question word by the form of the answer stands at the begin, or in the answer's place. At least three of the words
+question word by the form of the answer is put at the begin, or in the answer's place. At least three of the words
 are no function words. The function words and the question words are English."""
 import argparse
 import json
@@ -36,7 +36,7 @@ december""".split())
 JOINING = frozenset(("of", "and", "the", "de"))  # between words of a name
 PREPOSITIONS = frozenset(("of", "in", "and", "for"))  # before what belongs to a noun
 
-# What stands before names, and before numbers: its full stop ends no sentence.
+# Abbreviations before names, and before numbers: their full stops do not end a sentence.
 TITLES = frozenset("""mr mrs ms messrs dr prof rev hon st capt col gen lt sgt maj adm gov pres sen mme mlle mt ft vs
 viz cf""".split())
 COUNTERS = frozenset("""no nos vol vols p pp ch chap fig figs sec art prop obs exp exper ax def jan feb apr aug sept
@@ -126,7 +126,7 @@ def find_answers(tokens, rng):
 
 
 def question_word(answer, rng):
-    """A question word, and whether it stands where the answer stood."""
+    """A question word, and whether it replaces the answer in place."""
     if any(t.capital and t.small in MONTHS for t in answer):
         return rng.choice(("when", "what year", "in what year")), False
     if len(answer) == 1 and re.fullmatch("1[0-9]{3}|20[0-9]{2}", answer[0].text):

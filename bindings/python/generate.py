@@ -136,7 +136,7 @@ class Reader:
         return True
 
     def skip(self, opening, closing):
-        """Passes over what stands in brackets."""
+        """Skips text in brackets."""
         self.take(opening)
         depth = 1
         while depth:

@@ -12,7 +12,7 @@ FIXTURES = pathlib.Path(__file__).resolve().parents[3] / "tests" / "fixtures" / 
 NUMPY = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "u8": np.uint8,
          "bool": np.bool_, "bf16": np.float32}
 
-# Where Python's names are others than those of the cases.
+# Arguments whose names differ between Python and the cases.
 NAMES = {"axes": "axis", "first": "first_axis", "last": "last_axis", "divisor": "divisor_override",
          "from": "source", "to": "destination"}
 KEEP_AXES = ("roll",)

@@ -173,7 +173,7 @@ def _axes(axis):
 
 
 def _pairs(widths):
-    """(before, after) of each axis; a single pair or number is that of the last axis."""
+    """(before, after) of each axis; a single pair or number belongs to the last axis."""
     if is_integer(widths):
         widths = [(widths, widths)]
     elif len(widths) == 2 and all(map(is_integer, widths)):

@@ -169,7 +169,7 @@ def _functions_of(kind):
               "A sample of %s(%s)." % (kind, listed), method=False)
     if kind != "student_t":
         _give(kind + "_kl", _with_names(kl, ["p_" + n for n in names] + ["q_" + n for n in names]),
-              "KL(p || q) of two %s(%s): the parameters of p, then those of q." % (kind, listed))
+              "KL(p || q) of two %s(%s): the parameters of p, then the parameters of q." % (kind, listed))
 
 
 for _kind in _DISTRIBUTIONS:

@@ -270,8 +270,8 @@ def is_number(x):
 
 
 def scalar_like(number, x):
-    """A number as a tensor of the dtype in which it meets x: that of x, unless x has integers and
-    the number none, as in PyTorch."""
+    """A number as a tensor to combine with x. As in PyTorch it has the dtype of x, or f32 if x has
+    integers and the number is a float."""
     number = number.item() if isinstance(number, np.generic) else number
     dtype = x.dtype
     if dtype not in ("f32", "f64", "bf16"):

@@ -103,7 +103,7 @@ class Function:
         return refuse(error)
 
     def outputs(self, inputs):
-        """How many outputs it has; a run of its own."""
+        """Runs the function without recording; returns its outputs."""
         with no_grad():
             return self.function(*inputs)
 
@@ -232,8 +232,8 @@ def gradcheck(function, inputs=(), parameters=None, raises=True, **options):
     and for each of `parameters`, that is f64 and requires a gradient. A wrong one raises
     GradientError with a diagnosis, or with raises=False gives a Report that is false.
 
-    Options are those of wg_gradcheck_options: eps, atol, rtol, order=2, forward=True, fast=True,
-    f32=True, seed."""
+    The options are the members of wg_gradcheck_options: eps, atol, rtol, order=2, forward=True,
+    fast=True, f32=True, seed."""
     wrapped, ins, given, m = _prepared(function, inputs)
     made = _call._options(_api.wg_gradcheck_options, options)
     if parameters is not None:

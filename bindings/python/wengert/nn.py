@@ -1,4 +1,4 @@
-"""Modules: layers of the library, and networks of one's own that are made of them.
+"""Modules: the layers of the library, and custom networks made of them.
 
     class Net(nn.Module):
         def __init__(self):
@@ -381,7 +381,7 @@ ConvTranspose3d = _conv("ConvTranspose3d", 3, lib.wg_conv_transpose_new)
 
 
 class MultiHeadAttention(Module):
-    """Multi-head attention. x: (B, T, width) -> (B, T, width). Options are those of
+    """Multi-head attention. x: (B, T, width) -> (B, T, width). The options are the members of
     wg_multi_head_attention_options: causal, dropout, key_value_heads, joint..."""
 
     def __init__(self, width, heads, bias=True, **options):

@@ -1,4 +1,4 @@
-"""The training loop of the library, for a Module and batches of one's own.
+"""The training loop of the library, for a Module and any batches.
 
     trainer = wengert.train.Trainer(model, optim.AdamW(weight_decay=0.01), loss, batches, steps=500,
                                     schedule=optim.Schedule("cosine", 1e-3, warmup_steps=20))
@@ -42,7 +42,7 @@ class Trainer:
     evaluate    a function that gives a dict of metrics, of which "loss" is the one that counts
     on_step     a function that is called with a Step after each step
 
-    Options are those of wg_trainer_options: clip, accumulate, evaluate_every, patience, path,
+    The options are the members of wg_trainer_options: clip, accumulate, evaluate_every, patience, path,
     save_every, log_path... A step of several batches (accumulate) takes the mean of their losses, so
     batches should be of equal sizes."""
 
@@ -155,7 +155,7 @@ class Trainer:
         return self
 
     def save(self, path):
-        """Writes a checkpoint of the run as it stands."""
+        """Writes a checkpoint of the current state of the run."""
         _call._check(lib.wg_trainer_save(self, str(path).encode()))
 
     @property
