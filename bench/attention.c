@@ -21,7 +21,7 @@ static const wg_setting options[] = {
     {"heads", WG_SETTING_INTEGER, WG__AT(heads), .low = 1, .high = MAX_SIZE, .standard = "4",
      .argument = "N", .help = "Heads"},
     {"runs", WG_SETTING_INTEGER, WG__AT(runs), .low = 1, .high = MAX_RUNS, .standard = "5",
-     .argument = "N", .help = "Runs of each, of which the median counts"},
+     .argument = "N", .help = "Runs of each; the median counts"},
     {"seq", WG_SETTING_INTEGER, WG__AT(seq), .low = 1, .high = MAX_SIZE, .argument = "T",
      .help = "Positions of the sequence (512, 1024, 2048, 4096 and 8192)"},
     {"width", WG_SETTING_INTEGER, WG__AT(width), .low = 1, .high = MAX_SIZE, .standard = "64",
@@ -73,8 +73,8 @@ int wg__bench_attention(int argc, char **argv) {
     static arguments a;
     const wg__usage usage = {
         .parts = {WG__PART(options, a), WG__PART_THREADS},
-        .doc = "Times f32 attention of one sequence, forward and backward, over long sequences. "
-               "Prints a line of JSON for each length.\v"
+        .doc = "Times f32 attention over a single sequence, forward and backward, over long "
+               "sequences. Prints a line of JSON for each length.\v"
                "Times are medians. workspace_mib is the memory at the peak above the operands, the "
                "output and the gradients. share_of_peak counts the seven products of forward and "
                "backward as if every position saw all, beside sgemm_peak_gflops, so it exceeds 1 "

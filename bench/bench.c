@@ -22,7 +22,7 @@ int wg__verb_bench(int argc, char **argv) {
         .noun = "bench",
         .title = "Benches",
         .args_doc = "BENCH [ARGUMENT...]",
-        .doc = "Times the library on this machine, beside what the machine can do at best.\v",
+        .doc = "Times the library on this machine, beside the machine's best speed.\v",
         .verbs = benches,
     };
     const wg__verb *bench = wg__cli_verb(&argc, &argv, &table);

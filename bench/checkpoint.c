@@ -25,7 +25,7 @@ static const wg_setting options[] = {
     {"preset", WG_SETTING_TEXT, WG__AT(workload.preset), .choice = wg__model_preset_name,
      .argument = "NAME", .help = "The size of the model (default: one of MODEL's)"},
     {"folder", WG_SETTING_TEXT, WG__AT(folder), .argument = "FOLDER",
-     .help = "Write below this folder (default: TMPDIR or /tmp); what is written is removed again"},
+     .help = "Write below this folder (default: TMPDIR or /tmp); the files are removed again"},
     {"rounds", WG_SETTING_INTEGER, WG__AT(rounds), .low = 1, .high = MAX_ROUNDS, .standard = "5",
      .argument = "N", .help = "How often it is written and read"},
 };

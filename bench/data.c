@@ -272,14 +272,14 @@ int wg__bench_data(int argc, char **argv) {
     static arguments a;
     const wg__usage usage = {
         .parts = {WG__PART(options, a)},
-        .doc = "Times the tokenizers, those that are learnt from a text (WordPiece and BPE of 8192 "
-               "tokens, characters, bytes) and those that are named, and then what builds batches "
-               "of it. Prints a line of JSON for each.\v"
-               "All figures are medians. mb_per_s is of the whole text at once, mb_per_s_by_line "
-               "line by line, MB being 10^6 bytes. Batches are of WordPiece tokens; tokens_per_s "
-               "leaves padding out. pairs are sentences two by two, as for classification; "
-               "translation takes each line as its own translation, so many lines as batch times "
-               "seq tokens hold, and counts the target.",
+        .doc =
+            "Times tokenizers, learnt from a text (WordPiece and BPE of 8192 tokens, characters, "
+            "bytes) or named, and then the builders of batches. Prints a line of JSON for each.\v"
+            "All figures are medians. mb_per_s is of the whole text at once, mb_per_s_by_line line "
+            "by line, MB being 10^6 bytes. Batches are of WordPiece tokens; tokens_per_s leaves "
+            "padding out. pairs are sentences two by two, as for classification; translation takes "
+            "each line as its own translation, so many lines as batch times seq tokens hold, and "
+            "counts the target.",
     };
     wg__cli_read(&usage, argc, argv);
     if (a.corpus.count > 0)

@@ -82,11 +82,11 @@ int wg__bench_gemm(int argc, char **argv) {
     static arguments a;
     const wg__usage usage = {
         .lines = "[MxNxK...]",
-        .doc = "Times f32 matrix products, (M, K) by (K, N): square ones and those of the models "
-               "that `wengert bench train' knows, or the shapes that are given. Prints a line of "
-               "JSON for each.\v"
-               "ms is the median. sgemm_peak_gflops is that of large products, measured in the "
-               "same run before the others, and share_of_peak is gflops beside it.",
+        .doc = "Times f32 matrix products, (M, K) by (K, N): square ones and the products of the "
+               "models of `wengert bench train', or the given shapes. Prints a line of JSON for "
+               "each.\v"
+               "ms is the median. sgemm_peak_gflops is measured first, with large products, and "
+               "share_of_peak is gflops divided by it.",
         .parts = {WG__PART(options, a), WG__PART_THREADS},
         .check = check,
     };

@@ -139,9 +139,9 @@ int wg__bench_generate(int argc, char **argv) {
         .doc = "Times a GPT or LLaMA that continues a text: a preset with random weights, as in "
                "`wengert bench generate llama-110m', or a checkpoint. Prints one line of JSON.\v"
                "A step writes one token of each text. It reads all weights once, and the keys and "
-               "values of what came before: mb_per_token is that by the number of texts; tables of "
-               "vectors are no part of it unless they are the head, too. share_of_bandwidth holds "
-               "that against what as many threads read of a large buffer, measured again and again "
+               "values of earlier positions. mb_per_token is this amount divided by the number of "
+               "texts; tables of vectors count only if they are the head, too. share_of_bandwidth "
+               "compares the rate with the same number of threads reading a large buffer, measured "
                "between steps. Both are medians; decode_tokens_per_s includes choosing the tokens.",
         .parts = {WG__PART(options, a), WG__PART_THREADS},
     };

@@ -23,8 +23,8 @@ static const wg_setting options[] = {
     {"seconds", WG_SETTING_NUMBER, WG__AT(seconds), .high = 3600, .standard = "0.1",
      .argument = "X", .help = "How long each op is timed in each direction"},
     {"small", WG_SETTING_FLAG, WG__AT(small),
-     .help = "Time what an op costs beside its arithmetic: on a handful of elements, recorded, "
-             "with its share of the end of the scope; in nanoseconds"},
+     .help = "Time the overhead of an op, in nanoseconds: on a few elements, recorded, with its "
+             "share of the end of the scope"},
     {"processor-time", WG_SETTING_FLAG, WG__AT(processor_time),
      .help = "Measure the processor time of all threads instead of the clock's, and no roof: for a "
              "machine that other programs use, too"},
@@ -293,8 +293,8 @@ int wg__bench_ops(int argc, char **argv) {
         .lines = "[OP...]",
         .doc = "Times ops, all that move or compute much or those named, forward and backward, on "
                "operands that are in no cache. GB/s counts the bytes of operands and results once. "
-               "The share of the roof is that of the memory's bandwidth or of sgemm's peak, both "
-               "measured in the same run, whichever would take the op longer.",
+               "The share of the roof is the share of the memory's bandwidth or of sgemm's peak, "
+               "whichever limits the op. Both are measured in the same run.",
     };
     wg__cli_read(&usage, argc, argv);
     return bench(&a);

@@ -61,8 +61,8 @@ static const wg_setting options[] = {
      .argument = "N", .help = "Plan for 1, 2, 4 ... N ranks"},
     {"ranks-per-machine", WG_SETTING_INTEGER, WG__AT(on_machine), .low = 1, .high = 4096,
      .argument = "N",
-     .help = "How many of them one machine has (default: as many as the cores here allow, or "
-             "mpirun started on one)"},
+     .help = "Ranks on one machine (default: limited by the cores here, or the number that mpirun "
+             "started on one)"},
     {"bandwidth", WG_SETTING_NUMBER, WG__AT(bandwidth), .low = 1e-6, .high = 1e6,
      .standard = "1.25", .argument = "GB/S",
      .help = "Of the network between machines, each way; 1.25 are 10 Gbit/s"},
@@ -76,7 +76,7 @@ static const wg_setting options[] = {
     {"communication-dtype", WG_SETTING_CHOICE, WG__AT(bf16), .choice = wg__product_dtype_name,
      .standard = "\"f32\"", .argument = "TYPE", .help = "f32 or bf16, as `pretrain'"},
     {"optimizer", WG_SETTING_TEXT, WG__AT(workload.rule), .choice = wg__optimizer_name,
-     .argument = "NAME", .help = "As `pretrain' (default: that of the preset, or adamw)"},
+     .argument = "NAME", .help = "As `pretrain' (default: the preset's, or adamw)"},
     {"threads", WG_SETTING_INTEGER, WG__AT(threads), .low = 1, .high = 4096, .standard = "1",
      .argument = "N", .help = "Threads of a rank"},
     {"tokens", WG_SETTING_NUMBER, WG__AT(tokens), .low = 1, .high = 1e18, .standard = "1e9",
@@ -554,24 +554,24 @@ int wg__verb_plan(int argc, char **argv) {
         .lines = "MODEL",
         .doc = "Predicts memory, time and efficiency of a training on several ranks from a few "
                "batches that it runs here, and under mpirun from steps of its ranks. MODEL is a "
-               "kind, such as gpt or bert, or one of its presets. A rank has one thread unless "
-               "--threads says more.\v"
+               "kind (gpt, bert...) or one of its presets. A rank has one thread unless --threads "
+               "says more.\v"
                "A step is the batches of a rank, clipping and the optimizer, the copies of "
-               "gradients to and from their buffers, and the exchange between ranks, of which half "
-               "is hidden as long as backward goes on. An exchange between machines takes the "
+               "gradients to and from their buffers, and the exchange between ranks. Half of the "
+               "exchange is hidden while backward runs. An exchange between machines takes the "
                "bytes that a rank sends by --bandwidth, and --latency for each message; on one "
                "machine, the memory's bandwidth, which is measured. Efficiency is the tokens a "
-               "second of the ranks by those of as many times one rank that runs all batches. "
-               "Machines are taken to be as this one. The vocabulary is that of the published "
-               "model unless --vocab tells the size of the run's own: a text of few words gives a "
-               "smaller one, and a head that is faster. While batches are timed, as many processes "
-               "train as a machine has ranks. The time of one thread is that of the processor, so "
-               "that other programs count little; that of several is the clock's.\n\n"
+               "second of the ranks, divided by their number times the tokens a second of a rank "
+               "that runs all batches. Machines are taken to be as this one. The vocabulary is "
+               "that of the published model unless --vocab tells the size of the run's own: a text "
+               "of few words gives a smaller one, and a head that is faster. While batches are "
+               "timed, one process trains for each rank of a machine. With one thread, processor "
+               "time is measured, so that other programs count little; with several, the clock.\n\n"
                "Under `mpirun -n N' the row of N ranks is measured: the ranks run batches at once, "
                "exchange gradients by themselves, and make steps as `pretrain' does, by the clock. "
-               "Rows of other numbers of ranks follow from these: an exchange on one machine takes "
-               "what the measured one took for its bytes, and one between machines what "
-               "--bandwidth and --latency say.",
+               "Rows of other numbers of ranks follow from these: an exchange on one machine "
+               "scales with the measured one by its bytes; an exchange between machines follows "
+               "--bandwidth and --latency.",
     };
     measured alone, beside;
     together all;

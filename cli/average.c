@@ -22,7 +22,7 @@ int wg__verb_average(int argc, char **argv) {
     static arguments a;
     const wg__usage usage = {
         .lines = "RUN.h5... --out MODEL.h5",
-        .doc = "Averages the weights of several checkpoints of one run.\v"
+        .doc = "Averages the weights of several checkpoints of a run.\v"
                "Vaswani et al. 2017 averaged the last 5 checkpoints of a run; `wengert pretrain "
                "--keep-every N' keeps a checkpoint every N steps. Training cannot be resumed from "
                "the average.",

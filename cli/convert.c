@@ -29,8 +29,8 @@ static const wg_setting options[] = {
     {"config", WG_SETTING_TEXT, WG__AT(options.config), .argument = "FILE",
      .help = "The configuration, a published config.json, instead of the one in IN or beside it"},
     {"prefix", WG_SETTING_TEXT, WG__AT(options.prefix), .argument = "TEXT",
-     .help = "Take the tensors whose names begin with TEXT, such as \"ema.\" in the checkpoint of "
-             "a trainer that holds several models"},
+     .help = "Take the tensors whose names begin with TEXT, for example \"ema.\" if a trainer's "
+             "checkpoint holds several models"},
     {"adapter", WG_SETTING_TEXT, WG__AT(options.adapter), .excludes = "adapter-only",
      .argument = "FOLDER",
      .help = "Add a LoRA adapter, as the PEFT library or --adapter-only writes it, to the weights"},

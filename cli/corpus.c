@@ -51,9 +51,8 @@ static const struct fault {
     [WG_CORPUS_NUL] = {"nul", "NUL characters", "remove them: tr -d '\\000'"},
     [WG_CORPUS_REPLACEMENT] =
         {"replacement", "characters U+FFFD",
-         "they stand for text that was lost: decode the source anew, or remove these lines"},
-    [WG_CORPUS_CONTROL] = {"control", "control characters",
-                           "remove them: they stand for nothing that a reader sees"},
+         "text was lost there: decode the source anew, or remove these lines"},
+    [WG_CORPUS_CONTROL] = {"control", "control characters", "remove them: readers do not see them"},
 };
 
 static double share(int64_t count, int64_t of) {
@@ -145,10 +144,9 @@ static void print_text(const arguments *a, const wg_corpus_report *r) {
                100 * share(r->overlap.count, r->held_out_lines),
                characters_text(of_characters, r->overlap_characters, r->held_out_characters));
     if (a->held_out && r->overlap.count > 0)
-        printf(
-            ", first %s:%lld\n  -> remove them from one of both: a model is not measured on what "
-            "it has read",
-            a->held_out, (long long)r->overlap.line);
+        printf(", first %s:%lld\n  -> remove them from one of the texts: do not measure a model on "
+               "its training text",
+               a->held_out, (long long)r->overlap.line);
     if (a->held_out)
         putchar('\n');
     const double a_word = share(r->tokens, r->words), unknown = share(r->unknown, r->tokens);
@@ -212,14 +210,13 @@ void wg__corpus_warn(int count, const char *const *paths, const char *held_out) 
         int64_t line;
     } warnings[] = {
         {share(r.overlap_characters, r.held_out_characters), 0.02,
-         "the held-out text stands in the training text, too, so that the measured loss is too low",
+         "the held-out text is in the training text, too, so that the measured loss is too low",
          held_out, r.overlap.line},
         {share(r.repeated_characters, r.characters), 0.1,
          "the text are repeated lines, which a model learns by heart", paths[r.repeated_lines.file],
          r.repeated_lines.line},
-        {share(lost->count, r.characters), 1e-3,
-         "the characters are U+FFFD, which stands for text that was lost", paths[lost->file],
-         lost->line},
+        {share(lost->count, r.characters), 1e-3, "the characters are U+FFFD, the mark of lost text",
+         paths[lost->file], lost->line},
         {share(control->count, r.characters), 1e-3, "the characters are control characters",
          paths[control->file], control->line},
     };
@@ -240,8 +237,8 @@ int wg__verb_corpus(int argc, char **argv) {
                "measure on, tokens, encoding and lengths, with what to do about each finding.\v"
                "Lines are compared without the blanks at their ends. Documents end at lines "
                "\"<|endoftext|>\"; in a file without these, at three blank lines; in one without "
-               "these, too, at each blank line. A word is what stands between spaces, or an "
-               "ideograph. Files of any size are read as streams.",
+               "these, too, at each blank line. A word is a text between spaces, or an ideograph. "
+               "Files of any size are read as streams.",
     };
     wg__cli_read(&usage, argc, argv);
     wg_tokenizer *tokenizer = a.tokenizer ? wg_tokenizer_load(a.tokenizer) : NULL;

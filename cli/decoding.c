@@ -126,7 +126,7 @@ static const wg_setting beam_rows[] = {
      .help = "Divide the log probability of a translation Y by ((5 + |Y|) / 6)^X (0.6); 0: by "
              "nothing"},
     {"max-length", WG_SETTING_INTEGER, BEAM(max_length), .low = 1, .high = INT32_MAX,
-     .argument = "N", .help = "Tokens of a translation at most (those of its source and 50 more)"},
+     .argument = "N", .help = "Tokens of a translation at most (50 more than its source has)"},
 };
 
 const wg_setting_table wg__beam_options = WG__OPTIONS(beam_rows, wg_beam_options);

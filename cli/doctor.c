@@ -81,8 +81,8 @@ static json_t *kernels(json_t *advice) {
     if (!used.lapack_at_once)
         advise(advice,
                "%s is not known to allow calls of several threads at a time, so the matrices of a "
-               "batch are decomposed one after the other; the reference LAPACK takes all threads: "
-               "install liblapack3 and libblis4-serial, and choose them by update-alternatives",
+               "batch are decomposed in sequence; the reference LAPACK takes all threads: install "
+               "liblapack3 and libblis4-serial, and choose them by update-alternatives",
                used.lapack_file);
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "vectors", used.vectors,
                      "products in bf16", used.bf16, "tiles", used.tiles, "weights in 8 and 4 bits",

@@ -37,8 +37,8 @@ static const wg_setting options[] = {
      .argument = "N", .help = "Print N of them"},
     {"pooling", WG_SETTING_CHOICE, WG__AT(how.pooling), .choice = pooling_name,
      .standard = "\"mean\"", .argument = "NAME",
-     .help = "mean, of the hidden states of all tokens, or cls, that of [CLS] (of decoders: of the "
-             "last token)"},
+     .help = "mean of the hidden states of all tokens, or cls, the hidden state of [CLS] "
+             "(decoders: of the last token)"},
     {"not-normalized", WG_SETTING_FLAG, WG__AT(how.not_normalized),
      .help = "Keep the length of each vector, instead of making it 1"},
     {"limit", WG_SETTING_INTEGER, WG__AT(limit), .low = 1, .high = INFINITY, .argument = "N",

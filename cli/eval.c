@@ -43,20 +43,19 @@ static const wg_setting options[] = {
          "Measure on these text files; of a fine-tuned model, on one file of the form that it "
          "was trained on; of a model that translates, on a source and its target, line by line"},
     {"suite", WG_SETTING_TEXT, WG__AT(suite), .excludes = "corpus", .argument = "FOLDER",
-     .help = "Measure a pretrained model on the tasks of this folder, each a folder of its own: "
-             "pairs of sentences (*.jsonl), or task.json, which has the settings of `wengert "
-             "finetune'"},
+     .help = "Measure a pretrained model on the tasks of this folder, each a subfolder: pairs of "
+             "sentences (*.jsonl), or task.json, which has the settings of `wengert finetune'"},
     {"batch", WG_SETTING_INTEGER, WG__AT(batch), .low = 1, .high = INT32_MAX, .argument = "N",
-     .help = "Sequences or sentences in a batch (32; causal-lm: as many as have 2048 tokens)"},
+     .help = "Sequences or sentences in a batch (32; causal-lm: up to 2048 tokens)"},
     {"seq", WG_SETTING_INTEGER, WG__AT(sequence), .low = 8, .high = INT32_MAX, .argument = "N",
      .help = "Tokens in a sequence (128; squad 384; causal-lm 1024, or all that the model takes)"},
     {"by-document", WG_SETTING_FLAG, WG__AT(how.by_document),
      .help = "causal-lm: measure on the first sequence of each document, instead of on all of the "
              "text cut into sequences"},
     {"predictions", WG_SETTING_TEXT, WG__AT(how.predictions), .argument = "FILE",
-     .help = "Write what the model predicts: of classify and cloze one label a line, of regression "
-             "one number, of tokens CoNLL's columns of words, their tags and those predicted, of "
-             "squad a JSON object of answers by question, as its official script reads it, of "
+     .help = "Write the predictions: of classify and cloze one label a line, of regression one "
+             "number, of tokens CoNLL's columns of words, their tags and those predicted, of squad "
+             "a JSON object of answers by question, as its official script reads it, of "
              "translation the translations, line by line"},
     {"lowercase", WG_SETTING_FLAG, WG__AT(how.lowercase),
      .help = "BLEU without regard to case, sacreBLEU's -lc"},
@@ -189,10 +188,10 @@ int wg__verb_eval(int argc, char **argv) {
     const wg__usage usage = {
         .lines = "RUN.h5 --corpus FILE...\nRUN.h5 --corpus SOURCE TARGET\nRUN.h5 --suite FOLDER",
         .doc = "Measures a trained model on text.\v"
-               "The loss is printed beside that of predicting each masked word or next token by "
-               "its frequency in that very text. Of a model that predicts the next token, bits per "
-               "byte can be compared with those of models with other tokenizers. Translations are "
-               "scored by BLEU as sacreBLEU computes it, whose signature is printed.",
+               "The loss is printed beside a baseline: predicting each masked word or next token "
+               "by its frequency in the same text. Bits per byte of models that predict the next "
+               "token are comparable between tokenizers. Translations are scored by BLEU as "
+               "sacreBLEU computes it, with its signature.",
         .parts = {WG__PART(options, a), {&wg__beam_options, &a.how.beam}, WG__PART_THREADS},
         .check = check,
     };

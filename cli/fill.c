@@ -133,11 +133,11 @@ int wg__verb_fill(int argc, char **argv) {
         .lines = "RUN.h5 [\"A text with [MASK] in it\"...]",
         .doc = "Fills the blanks of a text. A model of masked-lm ranks the tokens for each [MASK] "
                "and prints their probabilities; one of blank-infilling writes text of any length "
-               "into each [MASK] (some words), [sMASK] (sentences) and [gMASK] (the rest of a "
-               "text); one of span-corruption writes the likeliest text into each [MASK], or "
+               "into each [MASK] (some words), [sMASK] (sentences) and [gMASK] (a text to its "
+               "end); one of span-corruption writes the likeliest text into each [MASK], or "
                "<extra_id_0>, <extra_id_1>... in this order, by greedy search or --beam.\v"
                "Without a text, every line of standard input is one. Blanks are filled in their "
-               "order; the model sees those that it has filled before.",
+               "order; the model sees the blanks that are filled already.",
         .parts = {WG__PART(options, a), {&wg__sampling_options, &a.drawing}},
         .check = check,
     };

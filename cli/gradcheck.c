@@ -63,10 +63,9 @@ static const wg_setting rows[] = {
     {"list", WG_SETTING_FLAG, WG__AT(list),
      .help = "Only print the library's ops as a table in Markdown"},
     {"jacobian", WG_SETTING_TEXT, WG__AT(jacobian), .argument = "[=FILE]",
-     .help =
-         "Instead of checking, draw the Jacobian of the first sample of the named ops and "
-         "layers, on the terminal or into FILE, an .svg: which output depends on which input (. "
-         "0, - up to a 16th of the largest entry, + up to a quarter, # more)"},
+     .help = "Instead of checking, draw the Jacobian of the first sample of the named ops and "
+             "layers, on the terminal or into FILE, an .svg: the dependence of outputs on inputs "
+             "(. 0, - up to a 16th of the largest entry, + up to a quarter, # more)"},
     WG__ROW_JSON(arguments),
 };
 
@@ -566,16 +565,15 @@ int wg__verb_gradcheck(int argc, char **argv) {
         .doc =
             "Checks the gradients of ops on their samples and on variants of them (memory layouts, "
             "sizes of 0 and 1, broadcasting): compares backward with central differences in f64, "
-            "and checks the other properties of a gradient. A failure is reported with a "
-            "diagnosis. The ops are all ops of the library, the named ones, or those that a "
-            "shared library exports by WG_EXPORT_OPS. A layer (linear, lstm, multi_head_attention, "
-            "batch_norm...) is checked by its inputs and parameters in its forms, very small ones; "
-            "a name that an op has, too, stands for both. A model (bert, gpt...) is checked by "
-            "every "
-            "parameter of a very small one, with dropout that drops the same in each run; so are "
-            "the modules that a shared library exports by WG_EXPORT_MODULES, and a failure names "
-            "the parameter by its path. The largest error is the largest "
-            "difference of a derivative; kinks are places where a subgradient was accepted.",
+            "and checks further properties of a gradient. A failure is reported with a diagnosis. "
+            "The ops are all ops of the library, the named ops, or the ops that a shared library "
+            "exports by WG_EXPORT_OPS. A layer (linear, lstm, multi_head_attention, batch_norm...) "
+            "is checked by its inputs and parameters in its forms, very small ones; if an op has "
+            "the same name, both are checked. A model (bert, gpt...) is checked by every parameter "
+            "of a very small one, with dropout that drops the same in each run; so are the modules "
+            "that a shared library exports by WG_EXPORT_MODULES, and a failure names the parameter "
+            "by its path. The largest error is the largest difference of a derivative; kinks are "
+            "places where a subgradient was accepted.",
     };
     wg__cli_read(&usage, argc, argv);
     a.options.order = (int)a.order;

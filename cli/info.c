@@ -269,8 +269,8 @@ int wg__verb_info(int argc, char **argv) {
     static arguments a;
     const wg__usage usage = {
         .lines = "FILE\nFOLDER",
-        .doc = "Prints what a checkpoint holds: the tree of its tensors with their sizes, what the "
-               "model costs in memory and operations, its configuration, tokenizer, and the "
+        .doc = "Prints the contents of a checkpoint: the tree of its tensors with their sizes, the "
+               "model's costs in memory and operations, its configuration, tokenizer, and the "
                "progress of training.\v"
                "The format is detected from the content: wengert's HDF5 (which h5ls, h5dump and "
                "h5py read, too), safetensors (or the index.json of several), the zip of "

@@ -20,7 +20,7 @@ static const wg__verb verbs[] = {
     {"translate", "translate sentences", wg__verb_translate, true},
     {"average", "average the weights of checkpoints", wg__verb_average, false},
     {"convert", "turn a model into another published format", wg__verb_convert, false},
-    {"info", "tell what a checkpoint holds", wg__verb_info, false},
+    {"info", "print the contents of a checkpoint", wg__verb_info, false},
     {"plan", "predict time and memory of a training on several ranks", wg__verb_plan, true},
     {"plot", "draw the history of a training", wg__verb_plot, false},
     {"report", "show a trained model on a page for a browser", wg__verb_report, false},

@@ -26,10 +26,9 @@ static const wg_setting options[] = {
     {"out", WG_SETTING_TEXT, WG__AT(out), .letter = 'o', .missing = "missing -o FILE",
      .argument = "FILE", .help = "The page to write: .html"},
     {"text", WG_SETTING_TEXT, WG__AT(text), .argument = "TEXT",
-     .help =
-         "Show what the model attends to in this text, layer by layer, and fill or continue it"},
+     .help = "Show the attention to this text, layer by layer, and fill or continue it"},
     {"corpus", WG_SETTING_TEXT, WG__AT(corpus), .argument = "FILE",
-     .help = "Show the gradients of one batch of this text or file of tokens (pretrained models)"},
+     .help = "Show the gradients of a batch of this text or file of tokens (pretrained models)"},
 };
 
 static const char style[] =
@@ -301,7 +300,7 @@ static int write_gradients(const report *r, const wg_state_dict *state) {
     }
     if (status == 0) {
         write_section(r->page, "Gradients",
-                      "Of the loss of one batch of eight sequences of the corpus.");
+                      "Of the loss of a batch of eight sequences of the corpus.");
         status = write_histograms(r, state, true);
     }
     wg_training_free(training);
@@ -415,8 +414,7 @@ static int write_samples(const report *r) {
     if (!objective->use.generate || !objective->use.prompt)
         return 0;
     write_section(r->page, "Samples",
-                  "Drawn at temperature 0.8, each from a seed of its own; what was given is "
-                  "bold.");
+                  "Drawn at temperature 0.8, each with another seed; the prompt is bold.");
     int status = 0;
     for (uint64_t seed = 1; status == 0 && seed <= SAMPLES; seed++) {
         wg_generation text = {0};
@@ -513,9 +511,9 @@ int wg__verb_report(int argc, char **argv) {
         .parts = {WG__PART(options, a)},
         .lines = "RUN.h5 -o PAGE.html",
         .doc = "Writes one page for a browser about a trained model: its curves, configuration, "
-               "parameters as a tree with their sizes, histograms of the weights, what it "
-               "writes or fills, and on request gradients and attention. The page needs no "
-               "network and no scripts, and follows the light or dark mode of the reader.",
+               "parameters as a tree with their sizes, histograms of the weights, generated or "
+               "filled texts, and on request gradients and attention. The page needs no network "
+               "and no scripts, and follows the light or dark mode of the reader.",
     };
     report r = {.arguments = &a};
     wg__cli_read(&usage, argc, argv);

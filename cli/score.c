@@ -33,8 +33,8 @@ static const wg_setting options[] = {
      .help = "masked-lm, mlm, hybrid: mask the later tokens of a word, too, when one of its tokens "
              "is predicted"},
     {"causal", WG_SETTING_FLAG, WG__AT(how.causal),
-     .help = "hybrid: predict each token from those before it, instead of masking one after the "
-             "other"},
+     .help =
+         "hybrid: predict each token from the tokens before it, instead of masking each in turn"},
     {"batch-tokens", WG_SETTING_INTEGER, WG__AT(how.batch_tokens), .low = 1, .high = INT32_MAX,
      .argument = "N", .help = "Tokens in a batch, about (4096)"},
     WG__ROW_JSON(arguments),
@@ -308,13 +308,13 @@ int wg__verb_score(int argc, char **argv) {
         .lines = "RUN.h5 --pairs FILE...\nRUN.h5 --text FILE",
         .doc = "Measures how likely a pretrained model finds texts: which of two sentences it "
                "prefers, or the log-probability of each line.\v"
-               "The log-probability of a text is the sum over its tokens: of causal-lm given "
-               "the tokens before; of masked-lm given all others, each token masked in turn "
+               "The log-probability of a text is the sum over its tokens: of causal-lm given the "
+               "tokens before; of masked-lm given all others, each token masked in turn "
                "(pseudo-log-likelihood); of blank-infilling each word in turn is a blank, and its "
-               "tokens and its end are predicted given the rest. It is not divided by the length. "
-               "A pair is right if its good sentence has the higher log-probability; ties are "
-               "wrong. Of a text, each line is printed with its log-probability and the number of "
-               "predictions that this is the sum of, separated by tabs.",
+               "tokens and its end are predicted from all remaining words. It is not divided by "
+               "the length. A pair is right if its good sentence has the higher log-probability; "
+               "ties are wrong. With --text, each line is printed after its log-probability and "
+               "its number of predictions, separated by tabs.",
         .parts = {WG__PART(options, a), WG__PART_THREADS},
         .check = check,
     };

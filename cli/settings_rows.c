@@ -23,7 +23,7 @@ static const wg_setting text_rows[] = {
     {"corpus", WG_SETTING_FILES, TEXT(corpus), .word = true,
      .heading = "Text:", .argument = "FILE...",
      .help = "Train on these text files, or token files of `wengert tokenizer pack'; models that "
-             "translate on a source and its target, line by line (or several such pairs of files)"},
+             "translate on a source and its target, line by line (or several pairs of files)"},
     {"corpus-weights", WG_SETTING_NUMBERS, TEXT(corpus_weights), .low = 1e-9, .high = 1e9,
      .fixed = true, .argument = "X,X...",
      .help = "Take from each of these files (of pairs: each two) in proportion to these weights, "
@@ -44,16 +44,16 @@ static const wg_setting text_rows[] = {
      .argument = "N", .help = "Learn a vocabulary of N tokens (4096)"},
     {"alphabet", WG_SETTING_INTEGER, TEXT(alphabet), .low = 1, .high = INT32_MAX, .fixed = true,
      .argument = "N",
-     .help = "WordPiece, SentencePiece: keep only the N most frequent characters (as many as make "
-             "up 99.95 % of the text, of WordPiece at least 1000)"},
+     .help = "WordPiece, SentencePiece: keep only the N most frequent characters (99.95 % of the "
+             "text, of WordPiece at least 1000)"},
     {"preset", WG_SETTING_TEXT, TEXT(preset), .fixed = true, .excludes = "config",
      .choice = wg__model_preset_name, .heading = "Model:", .argument = "NAME",
      .help = "A published or small configuration"},
     {"config", WG_SETTING_FILE, TEXT(config), .fixed = true, .excludes = "preset",
      .argument = "FILE.json", .help = "A published configuration instead of a preset"},
     {"init", WG_SETTING_FILE, TEXT(init), .argument = "FILE.h5",
-     .help = "Begin with the weights, the sizes and the tokenizer of a checkpoint, such as "
-             "`wengert convert' makes of a published model"},
+     .help = "Begin with the weights, the sizes and the tokenizer of a checkpoint, for example of "
+             "a converted published model"},
     {"extend-vocab", WG_SETTING_INTEGER, TEXT(extend_vocab), .low = 1, .high = INT32_MAX,
      .fixed = true, .argument = "N",
      .help = "Add up to N tokens to the vocabulary of --init, learnt from the corpus by merging "
@@ -87,15 +87,15 @@ static const wg_setting training_rows[] = {
      .fixed = true, .argument = "N", .help = "Step by N batches as by one of them all (1)"},
     {"accumulate-ramp", WG_SETTING_INTEGER, TRAINING(trainer.accumulate_ramp), .high = INT32_MAX,
      .fixed = true, .argument = "N",
-     .help = "Begin with one batch in a step, and rise to those of --accumulate in N steps (0)"},
+     .help = "Begin with one batch in a step, and rise to --accumulate batches in N steps (0)"},
     {"seq", WG_SETTING_INTEGER, TRAINING(setup.sequence), .low = 8, .high = INT32_MAX,
      .fixed = true, .standard = "128", .argument = "N",
-     .help = "Tokens in a sequence; a preset of a decoder has as many positions, and models that "
-             "translate are not trained on longer sentences"},
+     .help = "Tokens in a sequence; a preset of a decoder gets this number of positions, and "
+             "models that translate are not trained on longer sentences"},
     {"seq-ramp", WG_SETTING_INTEGER, TRAINING(seq_ramp), .high = INT32_MAX, .fixed = true,
      .argument = "N",
-     .help = "Begin with short sequences: those of the first N / 2 steps are cut into four, those "
-             "of the next N / 2 into two (0)"},
+     .help = "Begin with short sequences: cut into four in the first N / 2 steps, and into two in "
+             "the next N / 2 (0)"},
     {"lr", WG_SETTING_NUMBER, TRAINING(trainer.schedule.peak), .high = 1000, .fixed = true,
      .standard = "0.001", .argument = "X", .help = "Learning rate at its peak"},
     {"schedule", WG_SETTING_CHOICE, TRAINING(trainer.schedule.kind), .fixed = true,
@@ -104,19 +104,18 @@ static const wg_setting training_rows[] = {
              "constant stays, wsd stays and falls in the last steps, noam falls as 1 / sqrt(step), "
              "inverse-sqrt too, but is at its peak from the first step"},
     {"warmup", WG_SETTING_INTEGER, TRAINING(trainer.schedule.warmup_steps), .high = INFINITY,
-     .fixed = true, .argument = "N",
-     .help = "Steps in which the rate rises (a tenth of all steps)"},
+     .fixed = true, .argument = "N", .help = "Steps of rising rate (a tenth of all steps)"},
     {"longest-warmup", WG_SETTING_INTEGER, TRAINING(longest_warmup), .high = INFINITY,
      .fixed = true},
     {"final", WG_SETTING_NUMBER, TRAINING(trainer.schedule.final), .high = 1, .fixed = true,
      .argument = "X", .help = "Where linear, cosine and wsd end, as a fraction of the peak (0)"},
     {"decay-steps", WG_SETTING_INTEGER, TRAINING(trainer.schedule.decay_steps), .low = 1,
      .high = INFINITY, .fixed = true, .argument = "N",
-     .help = "Steps in which wsd falls (a tenth of all, at least 1)"},
+     .help = "Steps of falling rate of wsd (a tenth of all, at least 1)"},
     {"optimizer", WG_SETTING_CHOICE, TRAINING(optimizer), .fixed = true, .standard = "\"adamw\"",
      .choice = wg__optimizer_name, .argument = "NAME",
      .help = "adamw, adam, adafactor, sgd, lion, or muon: matrices but embeddings by Muon, scaled "
-             "to the rate of AdamW, which takes the rest"},
+             "to the rate of AdamW, which steps all other parameters"},
     {"momentum", WG_SETTING_NUMBER, TRAINING(momentum), .high = 1, .optional = true, .fixed = true,
      .argument = "X", .help = "Momentum of sgd (0.9, Nesterov's; 0: plain SGD) and muon (0.95)"},
     {"beta1", WG_SETTING_NUMBER, TRAINING(beta1), .high = 1, .optional = true, .fixed = true,
@@ -135,8 +134,8 @@ static const wg_setting training_rows[] = {
              "(0.999 looks back about 1000 steps); 0 keeps the weights themselves"},
     {"dtype", WG_SETTING_CHOICE, TRAINING(dtype), .fixed = true, .standard = "\"f32\"",
      .choice = wg__product_dtype_name, .argument = "TYPE",
-     .help = "f32, or bf16: mixed precision, in which matrix products take bf16 and sum in f32; "
-             "weights, optimizer, norms and losses stay f32"},
+     .help = "f32, or bf16: mixed precision: matrix products take bf16 and sum in f32; weights, "
+             "optimizer, norms and losses stay f32"},
     {"recompute", WG_SETTING_FLAG, TRAINING(recompute),
      .help = "Keep of each layer only its input, and run the layer once more in backward: less "
              "memory, more time, the same run bit for bit"},
@@ -161,10 +160,10 @@ static const wg_setting training_rows[] = {
      .fixed = true, .argument = "X", .help = "Scale the change by X / R (R, which scales by 1)"},
     {"lora-targets", WG_SETTING_TEXT, TRAINING(lora_targets), .fixed = true,
      .argument = "NAME,NAME...",
-     .help = "Change the linear layers whose names end so, or all-linear: all but those of the "
-             "head (those of queries and values, as the PEFT library chooses them)"},
+     .help = "Change the linear layers whose names end so, or all-linear: all but the head's "
+             "(queries and values, as in the PEFT library)"},
     {"lora-dropout", WG_SETTING_NUMBER, TRAINING(lora_dropout), .high = 1, .below = true,
-     .fixed = true, .argument = "X", .help = "Dropout of what the change reads (0)"},
+     .fixed = true, .argument = "X", .help = "Dropout of the change's input (0)"},
     {"save-every", WG_SETTING_INTEGER, TRAINING(trainer.save_every), .low = 1, .high = INFINITY,
      .heading = "The run:", .argument = "N", .help = "Save every N steps, beside once a minute"},
     {"eval-every", WG_SETTING_INTEGER, TRAINING(trainer.evaluate_every), .low = 1, .high = INFINITY,

@@ -48,8 +48,8 @@ static const wg_setting train_rows[] = {
      .help = "WordPiece: keep capitals and accents"},
     {"alphabet", WG_SETTING_INTEGER, TRAINING(learning.alphabet), .low = 1, .high = INFINITY,
      .argument = "N",
-     .help = "WordPiece, SentencePiece: keep only the N most frequent characters (as many as make "
-             "up 99.95 % of the text, of WordPiece at least 1000)"},
+     .help = "WordPiece, SentencePiece: keep only the N most frequent characters (99.95 % of the "
+             "text, of WordPiece at least 1000)"},
     {"byte-fallback", WG_SETTING_FLAG, TRAINING(learning.byte_fallback),
      .help =
          "SentencePiece: characters that are no pieces become their bytes, as LLaMA's, not <unk>"},
@@ -300,8 +300,9 @@ static const wg_setting pack_rows[] = {
 static void check_pack(const void *values) {
     const packing *p = values;
     if ((p->sentences || p->pairs) && wg__cli_given(&p->hold_out))
-        wg__cli_misuse("--hold-out does not apply to --%s: training holds out %s of such a file",
-                       p->sentences ? "sentences" : "pairs", p->sentences ? "documents" : "pairs");
+        wg__cli_misuse(
+            "--hold-out does not apply to --%s: training holds out %s of this file itself",
+            p->sentences ? "sentences" : "pairs", p->sentences ? "documents" : "pairs");
 }
 
 static int run_pack(int argc, char **argv) {

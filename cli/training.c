@@ -45,7 +45,7 @@ static const wg_setting pretrain_rows[] = {
 
 static const wg_setting finetune_rows[] = {
     {"task", WG_SETTING_TEXT, RUN(objective_name), .choice = task_name, .argument = "NAME",
-     .help = "What the model is to learn: one of the tasks below"},
+     .help = "The task to learn: one of the tasks below"},
 };
 
 static const wg_setting run_rows[] = {
@@ -95,8 +95,7 @@ static void check_run(const wg__run *r) {
         wg__cli_misuse("--lora and --extend-vocab exclude each other: the vectors of new tokens "
                        "would not be trained");
     if (r->show_batch && r->resume)
-        wg__cli_misuse(
-            "--show-batch shows the first batch of a run that begins, not of one that is resumed");
+        wg__cli_misuse("--show-batch shows the first batch of a new run, not of a resumed one");
     if (r->dry_run && r->resume)
         wg__cli_misuse("--dry-run is for a run that begins, not for one that is resumed");
     if (!r->out && !r->show_batch && !r->dry_run)
@@ -344,16 +343,15 @@ static void read_line(wg__run *r, const wg__usage *usage, int argc, char **argv)
 
 static const wg__usage pretrain_usage = {
     .lines = "MODEL --corpus FILE... --out RUN.h5\nMODEL --resume --out RUN.h5",
-    .doc = "Pretrains a model on plain text and saves it, with all that is needed to go on.\v"
-           "The text is prose as in a book, or one sentence a line with blank lines between "
-           "documents (masked-lm, blank-infilling); any text as it is, with lines "
-           "\"<|endoftext|>\" between documents where it has several (causal-lm, "
-           "span-corruption); or two files, of which each line has its translation in the same "
-           "line of the other (translation), for which one vocabulary is learnt. Ctrl-C "
-           "finishes the step and saves; --resume goes on with the same bits as a run that "
-           "never stopped.\n\n"
-           "At the end the loss on held-out text is printed beside that of predicting each "
-           "word or token by its frequency.",
+    .doc =
+        "Pretrains a model on plain text and saves it, with all that is needed to go on.\v"
+        "The text is prose as in a book, or one sentence a line with blank lines between documents "
+        "(masked-lm, blank-infilling); any text as it is, with lines \"<|endoftext|>\" between "
+        "documents where it has several (causal-lm, span-corruption); or two files, whose lines "
+        "are translations of each other (translation), with a shared vocabulary. Ctrl-C finishes "
+        "the step and saves; --resume goes on with the same bits as an uninterrupted run.\n\n"
+        "At the end the loss on held-out text is printed, beside the loss of predicting each word "
+        "or token by its frequency.",
     .list = list_models,
     .print_more = print_pretraining,
 };
@@ -361,19 +359,18 @@ static const wg__usage pretrain_usage = {
 static const wg__usage finetune_usage = {
     .lines = "RUN.h5 --task NAME --train FILE --eval FILE --out NEW.h5\n"
              "--task NAME --resume --out NEW.h5",
-    .doc = "Fine-tunes a pretrained model for a task and saves it, with all that is needed to go "
-           "on.\v"
-           "RUN.h5 is a checkpoint of `wengert pretrain' or `wengert convert'. A head that the "
-           "checkpoint does not have is initialised; its labels are those of the training file. "
-           "Files of GLUE are read as they are, and CoNLL-U for tokens. Ctrl-C finishes the step "
-           "and saves; --resume goes on with the same bits as a run that never stopped.\n\n"
-           "cloze needs no head: a label is as likely as its verbalizer is to fill the blank of "
-           "the pattern, compared with those of other labels:\n\n"
-           "    wengert finetune RUN.h5 --task cloze --pattern '{text} It was [MASK] .' "
-           "--verbalizer 0=bad --verbalizer 1=good --train train.tsv --eval dev.tsv --out "
-           "tuned.h5\n\n"
-           "`wengert eval NEW.h5 --corpus FILE' measures the model on another file of the form, "
-           "and writes what it predicts by --predictions.",
+    .doc =
+        "Fine-tunes a pretrained model for a task and saves it, with all that is needed to go on.\v"
+        "RUN.h5 is a checkpoint of `wengert pretrain' or `wengert convert'. A head that the "
+        "checkpoint does not have is initialised; its labels are taken from the training file. "
+        "Files of GLUE are read as they are, and CoNLL-U for tokens. Ctrl-C finishes the step and "
+        "saves; --resume goes on with the same bits as a run that never stopped.\n\n"
+        "cloze needs no head: a label is as likely as its verbalizer is to fill the blank of the "
+        "pattern, compared with the verbalizers of other labels:\n\n"
+        "    wengert finetune RUN.h5 --task cloze --pattern '{text} It was [MASK] .' --verbalizer "
+        "0=bad --verbalizer 1=good --train train.tsv --eval dev.tsv --out tuned.h5\n\n"
+        "`wengert eval NEW.h5 --corpus FILE' measures the model on another file of the form, and "
+        "writes what it predicts by --predictions.",
     .list = list_tasks,
     .print_more = print_tuning,
 };
