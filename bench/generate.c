@@ -76,7 +76,7 @@ typedef struct timing {
     double last;    /* when the step began that runs */
 } timing;
 
-static void hear(const wg_generated_token *token, void *context) {
+static void record_step(const wg_generated_token *token, void *context) {
     timing *t = context;
     if (token->text != 0)
         return;
@@ -101,7 +101,7 @@ static int generate(const arguments *a, const wg_model *model, timing *t) {
                                           (int32_t)((j * 7919 + i * 104729) % ids + 1));
     }
     const wg_generation_options options = {
-        .max_tokens = a->tokens, .listener = hear, .listener_context = t};
+        .max_tokens = a->tokens, .listener = record_step, .listener_context = t};
     t->steps = -1;
     t->reading_count = 0;
     t->last = wg__now();
@@ -111,25 +111,6 @@ static int generate(const arguments *a, const wg_model *model, timing *t) {
         wg_token_list_free(&texts[i].tokens);
     free(texts);
     return result;
-}
-
-static void report(const arguments *a, const wg_model *model, timing *t) {
-    const double step = wg__median(t->steps, t->seconds), batch = (double)a->batch;
-    const double bandwidth = wg__median(t->reading_count, t->readings);
-    /* All weights, and the key-value cache at the middle of the generated text. */
-    const wg_model_sizes sizes = wg_model_sizes_of(model);
-    const double seen = (double)a->prompt_tokens + (double)a->tokens / 2,
-                 cache = (double)sizes.cache_width * seen * (double)(sizes.layers * a->batch),
-                 bytes = (double)wg_model_costs_of(model).token_bytes + sizeof(float) * cache;
-    wg__print_json(
-        0, json_pack("{s:s, s:s, s:i, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "model",
-                     a->model, "dtype", wg__weights_dtype_name(a->dtype), "threads", wg_threads(),
-                     "batch", (json_int_t)a->batch, "prompt_tokens", (json_int_t)a->prompt_tokens,
-                     "tokens", (json_int_t)a->tokens, "prefill_tokens_per_s",
-                     batch * (double)a->prompt_tokens / t->prefill, "decode_tokens_per_s",
-                     batch / step, "ms_per_token", 1e3 * step / batch, "mb_per_token",
-                     bytes / batch / 1e6, "gb_per_s", bytes / step / 1e9, "read_bandwidth_gb_per_s",
-                     bandwidth / 1e9, "share_of_bandwidth", bytes / step / bandwidth));
 }
 
 int wg__bench_generate(int argc, char **argv) {
@@ -155,8 +136,25 @@ int wg__bench_generate(int argc, char **argv) {
                      : 0;
     for (int run = 0; run < 2 && status == 0; run++) /* the first one warms up */
         status = generate(&a, &model, &t);
-    if (status == 0)
-        report(&a, &model, &t);
+    if (status == 0) {
+        const double step = wg__median(t.steps, t.seconds), batch = (double)a.batch;
+        const double bandwidth = wg__median(t.reading_count, t.readings);
+        /* All weights, and the key-value cache at the middle of the generated text. */
+        const wg_model_sizes sizes = wg_model_sizes_of(&model);
+        const double seen = (double)a.prompt_tokens + (double)a.tokens / 2,
+                     cache = (double)sizes.cache_width * seen * (double)(sizes.layers * a.batch),
+                     bytes = (double)wg_model_costs_of(&model).token_bytes + sizeof(float) * cache;
+        wg__print_json(
+            0, json_pack("{s:s, s:s, s:i, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}",
+                         "model", a.model, "dtype", wg__weights_dtype_name(a.dtype), "threads",
+                         wg_threads(), "batch", (json_int_t)a.batch, "prompt_tokens",
+                         (json_int_t)a.prompt_tokens, "tokens", (json_int_t)a.tokens,
+                         "prefill_tokens_per_s", batch * (double)a.prompt_tokens / t.prefill,
+                         "decode_tokens_per_s", batch / step, "ms_per_token", 1e3 * step / batch,
+                         "mb_per_token", bytes / batch / 1e6, "gb_per_s", bytes / step / 1e9,
+                         "read_bandwidth_gb_per_s", bandwidth / 1e9, "share_of_bandwidth",
+                         bytes / step / bandwidth));
+    }
     wg__reader_free(t.reader);
     free(t.seconds);
     free(t.readings);

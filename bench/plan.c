@@ -257,11 +257,11 @@ static int measure_exchange(const wg__workload *w, together *found) {
     return wg__group_max(group, WG_GROUP_F64, 1, &found->exchange);
 }
 
-/* A training of the workload's batch, and when rank 0 heard of each step. */
+/* A training on the workload's batch, with the time of each step on rank 0. */
 typedef struct timed_run {
     wg__workload *workload;
-    wg_batches *batches; /* of numbers that nothing reads: the trainer counts by them */
-    double heard[REPEATS + 3];
+    wg_batches *batches;            /* of numbers that nothing reads: the trainer counts by them */
+    double step_times[REPEATS + 3]; /* when each step ended */
     int count;
 } timed_run;
 
@@ -272,10 +272,10 @@ static wg_tensor *next_loss(void *context, wg_metrics *metrics) {
     return wg_batches_next(run->batches, number) == 0 ? wg__workload_loss(run->workload) : NULL;
 }
 
-static void hear(const wg_train_report *report, void *context) {
+static void record_time(const wg_train_report *report, void *context) {
     timed_run *run = context;
-    (void)report; /* the clock says all that is wanted */
-    run->heard[run->count++] = wg__now();
+    (void)report;
+    run->step_times[run->count++] = wg__now();
 }
 
 /* Times steps of the trainer with so many batches a rank. The first two steps warm up. */
@@ -289,7 +289,7 @@ static int time_steps(const arguments *a, timed_run *run, int64_t batches, doubl
         .schedule = {.kind = WG_SCHEDULE_CONSTANT, .peak = WG__WORKLOAD_RATE},
         .accumulate = batches * wg_group_size(group),
         .save_seconds = -1,
-        .listener = hear,
+        .listener = record_time,
         .listener_context = run,
         .group = group,
         .zero = (int)a->zero,
@@ -304,7 +304,7 @@ static int time_steps(const arguments *a, timed_run *run, int64_t batches, doubl
     wg_trainer_free(trainer);
     double times[REPEATS] = {0};
     for (int i = 0; status == 0 && wg__cli_leads() && i < REPEATS; i++)
-        times[i] = run->heard[i + 3] - run->heard[i + 2];
+        times[i] = run->step_times[i + 3] - run->step_times[i + 2];
     *seconds = wg__median(REPEATS, times);
     return status;
 }

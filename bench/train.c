@@ -76,26 +76,6 @@ static int time_steps(const arguments *a, wg__workload *w, timing *found) {
     return wg_error_pending() ? -1 : wg__profiling_end(&a->profiling);
 }
 
-static void report(const arguments *a, const wg__workload *w, timing *found) {
-    const double step = wg__median(a->steps, found->seconds);
-    const double flops = found->product_flops / step;
-    wg__print_json(
-        0,
-        json_pack(
-            "{s:s, s:I, s:I, s:I, s:s, s:b, s:i, s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, "
-            "s:I, s:o}",
-            "preset", w->preset, "parameters", (json_int_t)wg_module_parameter_count(w->module),
-            "batch", (json_int_t)w->batch, "seq", (json_int_t)w->sequence, "dtype",
-            wg_dtype_name(w->dtype), "recompute", w->recompute, "threads", wg_threads(), "kernels",
-            w->dtype == WG_BF16 ? wg__kernels_in_use().bf16 : wg__kernels_in_use().vectors, "steps",
-            (json_int_t)a->steps, "ms_per_step", 1e3 * step, "min_ms", 1e3 * found->seconds[0],
-            "max_ms", 1e3 * found->seconds[a->steps - 1], "tokens_per_s", (double)w->tokens / step,
-            "gflops", 1e-9 * flops, "sgemm_peak_gflops", 1e-9 * found->sgemm_flops, "share_of_peak",
-            flops / found->sgemm_flops, "max_rss_mb", found->max_rss / (1 << 20),
-            "allocations_after_warmup", (json_int_t)found->allocations, "loss",
-            wg__json_number(found->loss)));
-}
-
 int wg__bench_train(int argc, char **argv) {
     static arguments a;
     const wg__usage usage = {
@@ -125,8 +105,27 @@ int wg__bench_train(int argc, char **argv) {
         if (status < 0 || time_steps(&a, w, &found) < 0 || wg__measure_sgemm(&after) < 0)
             status = -1;
         found.sgemm_flops = (before + after) / 2;
-        if (status == 0)
-            report(&a, w, &found);
+        if (status == 0) {
+            const double step = wg__median(a.steps, found.seconds);
+            const double flops = found.product_flops / step;
+            wg__print_json(
+                0, json_pack("{s:s, s:I, s:I, s:I, s:s, s:b, s:i, s:s, s:I, s:f, s:f, s:f, s:f, "
+                             "s:f, s:f, s:f, s:f, s:I, s:o}",
+                             "preset", w->preset, "parameters",
+                             (json_int_t)wg_module_parameter_count(w->module), "batch",
+                             (json_int_t)w->batch, "seq", (json_int_t)w->sequence, "dtype",
+                             wg_dtype_name(w->dtype), "recompute", w->recompute, "threads",
+                             wg_threads(), "kernels",
+                             w->dtype == WG_BF16 ? wg__kernels_in_use().bf16
+                                                 : wg__kernels_in_use().vectors,
+                             "steps", (json_int_t)a.steps, "ms_per_step", 1e3 * step, "min_ms",
+                             1e3 * found.seconds[0], "max_ms", 1e3 * found.seconds[a.steps - 1],
+                             "tokens_per_s", (double)w->tokens / step, "gflops", 1e-9 * flops,
+                             "sgemm_peak_gflops", 1e-9 * found.sgemm_flops, "share_of_peak",
+                             flops / found.sgemm_flops, "max_rss_mb", found.max_rss / (1 << 20),
+                             "allocations_after_warmup", (json_int_t)found.allocations, "loss",
+                             wg__json_number(found.loss)));
+        }
         wg__workload_end(w);
     }
     free(found.seconds);

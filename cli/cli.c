@@ -260,7 +260,7 @@ void wg__replace_controls(char *text) {
 }
 
 /* Prints a message. It takes no memory, since the message may be that there is none. */
-static void say(const char *kind, const char *format, va_list arguments) {
+static void print_message(const char *kind, const char *format, va_list arguments) {
     char text[1 << 14];
     fflush(stdout);
     vsnprintf(text, sizeof text, format, arguments);
@@ -275,7 +275,7 @@ int wg__cli_fail(const char *format, ...) {
         vsnprintf(held_failure, sizeof held_failure, format, arguments);
         wg__replace_controls(held_failure);
     } else {
-        say("", format, arguments);
+        print_message("", format, arguments);
     }
     va_end(arguments);
     return EXIT_FAILURE;
@@ -293,7 +293,7 @@ void wg__cli_note(const char *format, ...) {
     if (!wg__cli_leads())
         return;
     va_start(arguments, format);
-    say("note: ", format, arguments);
+    print_message("note: ", format, arguments);
     va_end(arguments);
 }
 
@@ -332,7 +332,7 @@ int wg__cli_read_lines(const char *verb, const char *path, int64_t limit,
     return status;
 }
 
-int wg__cli_check_apart(const char *out, int64_t count, const char *const *inputs) {
+int wg__cli_check_distinct(const char *out, int64_t count, const char *const *inputs) {
     struct stat to, from;
     if (!out || stat(out, &to) < 0)
         return 0;

@@ -49,7 +49,7 @@ int wg__cli_write_file(const char *path, const void *bytes, size_t size);
 
 /* Refuses an output that is the same file as one of the inputs, and would replace it. Names that
  * are NULL are skipped. Returns the exit code, 1 after a message. */
-int wg__cli_check_apart(const char *out, int64_t count, const char *const *inputs);
+int wg__cli_check_distinct(const char *out, int64_t count, const char *const *inputs);
 
 /* The name of the index-th op, or NULL. */
 const char *wg__cli_op_name(int index);
@@ -85,8 +85,8 @@ int wg__cli_fail(const char *format, ...) WG_PRINTF(1, 2);
 /* The same with the message of the library's pending error, which it clears. */
 int wg__cli_fail_pending(void);
 
-/* ---- Several processes: rank 0 speaks for all. Notes of other ranks are not printed, and
- * failures are held back up to wg__cli_check. ---- */
+/* ---- Several processes: only rank 0 prints. Notes of other ranks are dropped; failures are held
+ * back until wg__cli_check. ---- */
 
 /* Joins the processes that mpirun started. 0, or 1 after one clear line. */
 int wg__cli_join(void);
@@ -94,14 +94,14 @@ int wg__cli_join(void);
 /* The group; NULL before wg__cli_join. */
 extern wg_group *wg__cli_group;
 
-/* Takes --threads, or for 0 the share of the cores that ranks on one machine have each. */
+/* Sets the number of threads; 0: this rank's share of the machine's cores. */
 void wg__cli_use_threads(int threads);
 
-/* Whether this process speaks: rank 0, or the only one. */
+/* Whether this process prints: rank 0, or the only process. */
 bool wg__cli_leads(void);
 
-/* Between these a rank may leave the process with --help or a message of wrong usage, which rank 0
- * prints once; then all leave. Collective. */
+/* Begin and end of parsing. In between a rank may exit after --help or a usage message, which rank
+ * 0 prints once; then all ranks exit. Collective. */
 void wg__cli_begin_reading(void);
 void wg__cli_end_reading(void);
 

@@ -73,7 +73,7 @@ int wg__verb_convert(int argc, char **argv) {
         a.options.type = (wg_weights_type)(a.type + WG_WEIGHTS_F32);
     a.options.version = a.v1;
     const char *const inputs[] = {a.in, a.options.tokenizer, a.options.config, a.options.adapter};
-    if (wg__cli_check_apart(a.out, 4, inputs) != 0)
+    if (wg__cli_check_distinct(a.out, 4, inputs) != 0)
         return EXIT_FAILURE;
     wg_convert_summary summary;
     if (wg_convert(a.in, a.out, &a.options, &summary) < 0)

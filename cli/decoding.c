@@ -49,7 +49,7 @@ bool wg__drawing_given(const wg__drawing *d) {
     return false;
 }
 
-static int take_number(wg__drawing *d, wg_config *config, const char *name, double *value,
+static int read_number(wg__drawing *d, wg_config *config, const char *name, double *value,
                        const void *member) {
     if (wg__cli_given(member) || !wg__config_has(config, name))
         return 0;
@@ -70,14 +70,14 @@ static int check_above_zero(wg_config *config, const char *name) {
 
 /* A model that is to take the likeliest token has a temperature of 0 here; its other members then
  * say nothing. */
-static int take_config(wg__drawing *d, wg_config *config) {
+static int read_config(wg__drawing *d, wg_config *config) {
     wg_sampling *s = &d->sampling;
     bool samples = true;
     double top_k = (double)s->top_k;
     if (check_above_zero(config, "repetition_penalty") < 0 ||
         check_above_zero(config, "max_new_tokens") < 0 ||
         wg__config_boolean(config, "do_sample", &samples) < 0 ||
-        take_number(d, config, "repetition_penalty", &s->repetition_penalty,
+        read_number(d, config, "repetition_penalty", &s->repetition_penalty,
                     &s->repetition_penalty) < 0 ||
         wg__config_integer(config, "max_new_tokens", &d->usual_tokens) < 0)
         return -1;
@@ -87,10 +87,10 @@ static int take_config(wg__drawing *d, wg_config *config) {
             s->temperature = 0;
         return 0;
     }
-    if (take_number(d, config, "temperature", &s->temperature, &s->temperature) < 0 ||
-        take_number(d, config, "top_k", &top_k, &s->top_k) < 0 ||
-        take_number(d, config, "top_p", &s->top_p, &s->top_p) < 0 ||
-        take_number(d, config, "min_p", &s->min_p, &s->min_p) < 0)
+    if (read_number(d, config, "temperature", &s->temperature, &s->temperature) < 0 ||
+        read_number(d, config, "top_k", &top_k, &s->top_k) < 0 ||
+        read_number(d, config, "top_p", &s->top_p, &s->top_p) < 0 ||
+        read_number(d, config, "min_p", &s->min_p, &s->min_p) < 0)
         return -1;
     if (s->top_p == 0 && wg__config_has(config, "top_p"))
         s->top_p = WG_ZERO;
@@ -98,14 +98,14 @@ static int take_config(wg__drawing *d, wg_config *config) {
     return wg__sampling_validate(s);
 }
 
-int wg__drawing_take(wg__drawing *drawing, const char *path) {
+int wg__drawing_read_published(wg__drawing *drawing, const char *path) {
     wg_checkpoint *file = wg_checkpoint_open(path);
     char *text = file && wg_checkpoint_has(file, WG_GENERATION_CONFIG)
                      ? wg_checkpoint_get_text(file, WG_GENERATION_CONFIG)
                      : NULL;
     wg_checkpoint_close(file);
     wg_config *config = text ? wg__config_parse(text, "generation_config.json") : NULL;
-    const int status = config ? take_config(drawing, config) : wg_error_pending() ? -1 : 0;
+    const int status = config ? read_config(drawing, config) : wg_error_pending() ? -1 : 0;
     wg__config_free(config);
     wg_text_free(text);
     return status;

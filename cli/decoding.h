@@ -28,7 +28,7 @@ bool wg__drawing_given(const wg__drawing *drawing);
 
 /* Sets the options that the command line left out from the generation_config.json that `convert`
  * stored in the checkpoint. -1 with [FORMAT for a value that is none, IO] */
-int wg__drawing_take(wg__drawing *drawing, const char *path);
+int wg__drawing_read_published(wg__drawing *drawing, const char *path);
 
 /* "stop", "length", "positions" or "cancelled": why a text ended. */
 const char *wg__generation_end_name(wg_generation_end end);

@@ -281,40 +281,6 @@ bool wg__has_panel(const wg__run_history *run, wg__panel_kind which) {
     return false;
 }
 
-/* Each value becomes the mean of those in (step - smooth, step], by their weights. */
-static void smooth_values(wg__curve *curve, const double *weights, double smooth) {
-    double *means = wg__cli_calloc((size_t)curve->count, sizeof *means), sum = 0, weight = 0;
-    int64_t first = 0;
-    for (int64_t i = 0; i < curve->count; i++) {
-        sum += weights[i] * curve->values[i];
-        weight += weights[i];
-        for (; first < i && curve->steps[first] <= curve->steps[i] - smooth; first++) {
-            sum -= weights[first] * curve->values[first];
-            weight -= weights[first];
-        }
-        means[i] = first == i ? curve->values[i] : sum / weight;
-    }
-    memcpy(curve->values, means, (size_t)curve->count * sizeof *means);
-    free(means);
-}
-
-static void thin(wg__curve *curve, const double *weights, int64_t most) {
-    const int64_t width = (curve->count + most - 1) / most;
-    int64_t kept = 0;
-    for (int64_t row = 0; width > 1 && row < curve->count; row += width) {
-        double value = 0, step = 0, weight = 0;
-        for (int64_t i = row; i < row + width && i < curve->count; i++) {
-            value += weights[i] * curve->values[i];
-            step += weights[i] * curve->steps[i];
-            weight += weights[i];
-        }
-        curve->steps[kept] = step / weight;
-        curve->values[kept++] = value / weight;
-    }
-    if (width > 1)
-        curve->count = kept;
-}
-
 /* The finite points of a column. A point may be the mean of several steps; its count is their
  * number. */
 wg__curve wg__curve_of(const wg_history *history, const char *metric, double smooth, int64_t most) {
@@ -334,9 +300,38 @@ wg__curve wg__curve_of(const wg_history *history, const char *metric, double smo
             curve.steps[curve.count] = steps[i];
             curve.values[curve.count++] = values[i];
         }
+
+    /* Smooth: the weighted mean of the points in (step - smooth, step]. */
+    double *means = wg__cli_calloc(rows, sizeof *means), sum = 0, weight = 0;
+    for (int64_t i = 0, first = 0; smooth > 1 && i < curve.count; i++) {
+        sum += weights[i] * curve.values[i];
+        weight += weights[i];
+        for (; first < i && curve.steps[first] <= curve.steps[i] - smooth; first++) {
+            sum -= weights[first] * curve.values[first];
+            weight -= weights[first];
+        }
+        means[i] = first == i ? curve.values[i] : sum / weight;
+    }
     if (smooth > 1)
-        smooth_values(&curve, weights, smooth);
-    thin(&curve, weights, most);
+        memcpy(curve.values, means, (size_t)curve.count * sizeof *means);
+    free(means);
+
+    /* Thin: stretches of `width` points become their mean. */
+    const int64_t width = (curve.count + most - 1) / most;
+    int64_t kept = 0;
+    for (int64_t row = 0; width > 1 && row < curve.count; row += width) {
+        double value = 0, step = 0;
+        weight = 0;
+        for (int64_t i = row; i < row + width && i < curve.count; i++) {
+            value += weights[i] * curve.values[i];
+            step += weights[i] * curve.steps[i];
+            weight += weights[i];
+        }
+        curve.steps[kept] = step / weight;
+        curve.values[kept++] = value / weight;
+    }
+    if (width > 1)
+        curve.count = kept;
     free(weights);
     return curve;
 }

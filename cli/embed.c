@@ -174,7 +174,7 @@ int wg__verb_embed(int argc, char **argv) {
         .check = check,
     };
     wg__cli_read(&usage, argc, argv);
-    if (wg__cli_check_apart(a.out, 2, (const char *const[]){a.run, a.text}) != 0)
+    if (wg__cli_check_distinct(a.out, 2, (const char *const[]){a.run, a.text}) != 0)
         return EXIT_FAILURE;
     a.how.stop = &wg__stop_signal;
     a.how.group = wg__cli_group;

@@ -203,8 +203,8 @@ int wg__verb_eval(int argc, char **argv) {
         return wg__cli_fail("--suite starts a process for each task; run it without mpirun");
     if (a.suite)
         return evaluate_suite(&a);
-    if (wg__cli_check_apart(a.how.predictions, 1, &a.run) != 0 ||
-        wg__cli_check_apart(a.how.predictions, a.corpus.count, a.corpus.items) != 0)
+    if (wg__cli_check_distinct(a.how.predictions, 1, &a.run) != 0 ||
+        wg__cli_check_distinct(a.how.predictions, a.corpus.count, a.corpus.items) != 0)
         return EXIT_FAILURE;
     wg_metrics metrics = {0};
     wg__trained trained = {0};

@@ -53,7 +53,7 @@ static int prepare(writer *w, arguments *a) {
     const wg_prompt_room *room = &w->room;
     const wg_objective *objective = wg__trained_objective(a->run, WG__USE_GENERATE);
     wg_token_list list = {0};
-    if (!objective || wg__drawing_take(&a->drawing, a->run) < 0 ||
+    if (!objective || wg__drawing_read_published(&a->drawing, a->run) < 0 ||
         wg__trained_load(t, objective, a->run) < 0 ||
         (a->prompt && wg_tokenizer_encode(t->tokenizer, a->prompt, -1, NULL, &list) < 0))
         return -1;

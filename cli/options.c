@@ -351,7 +351,7 @@ wg__line wg__cli_split(const wg__usage *usage, wg_settings *settings, int argc, 
     return s.line;
 }
 
-void wg__cli_take(wg__line *line, wg_settings *settings) {
+void wg__cli_assign(wg__line *line, wg_settings *settings) {
     int words = 0;
     for (int i = 0; i < line->count; i++) {
         const wg_setting *row = line->items[i].row;
@@ -377,7 +377,7 @@ void wg__cli_read(const wg__usage *usage, int argc, char **argv) {
         if (wg__settings_add(&given, usage->parts[i].table, usage->parts[i].values) < 0)
             wg__cli_leave_reading();
     wg__line line = wg__cli_split(usage, &given, argc, argv);
-    wg__cli_take(&line, &given);
+    wg__cli_assign(&line, &given);
     if (usage->check)
         usage->check(usage->parts[0].values);
     wg__cli_end_reading();

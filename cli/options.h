@@ -75,8 +75,8 @@ typedef struct wg__line {
 /* Splits a line by the rows of all tables, also of tables without values yet. */
 wg__line wg__cli_split(const wg__usage *usage, wg_settings *settings, int argc, char **argv);
 
-/* Gives the items to the settings, which must not lack a row with `missing` then. Frees them. */
-void wg__cli_take(wg__line *line, wg_settings *settings);
+/* Assigns the items to the settings and frees them. Fails if a row with `missing` is not set. */
+void wg__cli_assign(wg__line *line, wg_settings *settings);
 
 /* Leaves with the pending error, which is wrong usage if it is one of an option. */
 _Noreturn void wg__cli_leave_reading(void);

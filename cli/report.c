@@ -172,24 +172,16 @@ static void write_head(const report *r) {
     fputs("</div>\n", r->page);
 }
 
-static void write_curves(const report *r) {
-    if (!wg__has_panel(&r->history, WG__PANEL_LOSSES)) {
-        write_section(r->page, "Training", "The file has no history of a training.");
-        return;
-    }
-    write_section(r->page, "Loss", NULL);
-    wg__draw_curves(r->page, &r->history, WG__PANEL_LOSSES);
-    if (wg__has_panel(&r->history, WG__PANEL_ACCURACIES)) {
-        write_section(r->page, "Accuracy", NULL);
-        wg__draw_curves(r->page, &r->history, WG__PANEL_ACCURACIES);
-    }
-}
-
-static void write_row(FILE *page, const json_t *node, double whole) {
-    const json_t *shape = json_object_get(node, "shape");
-    const json_t *last = json_object_get(node, "last");
+static void write_node(FILE *page, const json_t *node, double whole, int depth) {
+    const json_t *children = json_object_get(node, "children"),
+                 *shape = json_object_get(node, "shape"), *last = json_object_get(node, "last");
     const double bytes = wg__json_number_at(node, "bytes"),
                  times = last ? wg__json_number_at(node, "alike") : 1;
+    const bool is_leaf = json_array_size(children) == 0;
+    fputs(is_leaf     ? "<div class=\"leaf\">"
+          : depth < 2 ? "<details open><summary>"
+                      : "<details><summary>",
+          page);
     fputs("<span class=\"row\"><span>", page);
     wg__draw_text(page, json_string_value(json_object_get(node, "name")));
     if (last)
@@ -205,16 +197,6 @@ static void write_row(FILE *page, const json_t *node, double whole) {
             "</span>",
             wg__count(wg__json_number_at(node, "numbers")).text, wg__bytes(bytes).text,
             whole > 0 ? 100 * bytes * times / whole : 0);
-}
-
-static void write_node(FILE *page, const json_t *node, double whole, int depth) {
-    const json_t *children = json_object_get(node, "children");
-    const bool is_leaf = json_array_size(children) == 0;
-    fputs(is_leaf     ? "<div class=\"leaf\">"
-          : depth < 2 ? "<details open><summary>"
-                      : "<details><summary>",
-          page);
-    write_row(page, node, whole);
     fputs(is_leaf ? "</div>\n" : "</summary>\n", page);
     for (size_t i = 0; i < json_array_size(children); i++)
         write_node(page, json_array_get(children, i), whole, depth + 1);
@@ -457,7 +439,15 @@ static int write_page(const report *r) {
     fputs(style, r->page);
     write_text(r->page, "</style>\n</head>\n<body>\n<h1>", title, "</h1>\n");
     write_head(r);
-    write_curves(r);
+    const bool has_curves = wg__has_panel(&r->history, WG__PANEL_LOSSES);
+    write_section(r->page, has_curves ? "Loss" : "Training",
+                  has_curves ? NULL : "The file has no history of a training.");
+    if (has_curves)
+        wg__draw_curves(r->page, &r->history, WG__PANEL_LOSSES);
+    if (has_curves && wg__has_panel(&r->history, WG__PANEL_ACCURACIES)) {
+        write_section(r->page, "Accuracy", NULL);
+        wg__draw_curves(r->page, &r->history, WG__PANEL_ACCURACIES);
+    }
     bool recording = wg_set_grad_enabled(false);
     int status = write_samples(r);
     if (status == 0 && r->arguments->text)
@@ -488,23 +478,6 @@ static int write_page(const report *r) {
     return status;
 }
 
-static int write_file(report *r) {
-    char *bytes = NULL;
-    size_t size;
-    r->page = open_memstream(&bytes, &size);
-    int code = 0;
-    if (r->page && write_page(r) < 0)
-        code = wg__cli_fail_pending();
-    bool whole = !wg__cli_memory_lacked && r->page && !ferror(r->page);
-    whole &= r->page && fclose(r->page) == 0;
-    if (code == 0 && !whole)
-        code = wg__cli_fail("no memory for a page");
-    if (code == 0)
-        code = wg__cli_write_file(r->arguments->out, bytes, size);
-    free(bytes);
-    return code;
-}
-
 int wg__verb_report(int argc, char **argv) {
     static arguments a;
     const wg__usage usage = {
@@ -517,9 +490,23 @@ int wg__verb_report(int argc, char **argv) {
     };
     report r = {.arguments = &a};
     wg__cli_read(&usage, argc, argv);
-    int code = wg__cli_check_apart(a.out, 2, (const char *const[]){a.run, a.corpus});
-    if (code == 0)
-        code = open_report(&r) < 0 ? wg__cli_fail_pending() : write_file(&r);
+    int code = wg__cli_check_distinct(a.out, 2, (const char *const[]){a.run, a.corpus});
+    if (code == 0 && open_report(&r) < 0)
+        code = wg__cli_fail_pending();
+    if (code == 0) {
+        char *bytes = NULL;
+        size_t size;
+        r.page = open_memstream(&bytes, &size);
+        if (r.page && write_page(&r) < 0)
+            code = wg__cli_fail_pending();
+        bool whole = !wg__cli_memory_lacked && r.page && !ferror(r.page);
+        whole &= r.page && fclose(r.page) == 0;
+        if (code == 0 && !whole)
+            code = wg__cli_fail("no memory for a page");
+        if (code == 0)
+            code = wg__cli_write_file(a.out, bytes, size);
+        free(bytes);
+    }
     wg__run_history_clear(&r.history);
     json_decref(r.settings);
     wg__trained_clear(&r.trained);

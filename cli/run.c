@@ -264,11 +264,11 @@ int wg__run_check_output(const wg__run *r) {
     const char *const outputs[] = {r->out, r->log, r->profiling.trace};
     const char *const inputs[] = {text->config,  text->tokenizer, text->eval, text->eval_target,
                                   tuning->train, tuning->eval,    r->file};
-    int code = wg__cli_check_apart(r->log, 1, &r->out);
+    int code = wg__cli_check_distinct(r->log, 1, &r->out);
     for (int i = 0; code == 0 && i < 3; i++) {
-        code = wg__cli_check_apart(outputs[i], 7, inputs);
+        code = wg__cli_check_distinct(outputs[i], 7, inputs);
         if (code == 0)
-            code = wg__cli_check_apart(outputs[i], text->corpus.count, text->corpus.items);
+            code = wg__cli_check_distinct(outputs[i], text->corpus.count, text->corpus.items);
     }
     if (code != 0)
         return code;
@@ -284,7 +284,7 @@ int wg__run_check_output(const wg__run *r) {
     return 0;
 }
 
-int wg__run_take_note(wg__run *r) {
+int wg__run_read_note(wg__run *r) {
     wg_checkpoint *file = wg_checkpoint_open(r->out);
     char *text = NULL;
     if (file && !wg_checkpoint_has(file, "/train/note"))

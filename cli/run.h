@@ -61,13 +61,13 @@ typedef struct wg__run_settings {
     wg_settings all;
 } wg__run_settings;
 
-/* All that a run is made of. */
+/* A run: its arguments, and the objects made from them. */
 typedef struct wg__run {
     /* From the arguments: */
     wg__run_settings settings;
     const wg_model_type *type; /* of pretrain; NULL until it is known */
     const wg_objective *objective;
-    const char *model_name, *objective_name; /* as the line has them; NULL: it has not */
+    const char *model_name, *objective_name; /* of the line; NULL: not given */
     const char *out, *log;                   /* log NULL: none */
     const char *tensorboard;                 /* a folder for event files; NULL: none */
     const char *file;                        /* of --settings; NULL: none */
@@ -92,12 +92,13 @@ typedef struct wg__run {
     int64_t peak_bytes;    /* of memory, while the trainer ran */
 } wg__run;
 
-/* Refuses a folder that cannot be written to, and a file that is there or is not, now and not after
- * the training. Exit codes, here and below; an error has been told. */
+/* Checks before the training that the output can be written: the folder, and whether the file
+ * exists as --resume or --overwrite need it. Returns the exit code, here and below, after a
+ * message. */
 int wg__run_check_output(const wg__run *r);
 
-/* Takes the settings that the run in r->out was begun with, to go on with it. -1 after an error. */
-int wg__run_take_note(wg__run *r);
+/* Reads the settings of the run in r->out, to resume it. -1 after a message. */
+int wg__run_read_note(wg__run *r);
 
 /* Trains, saves and prints the results. */
 int wg__run_train(wg__run *r);
@@ -108,7 +109,7 @@ int wg__run_dry(wg__run *r);
 /* Prints the first batch as tables, of objectives that can. */
 int wg__run_show_batch(wg__run *r);
 
-/* Frees all that the run is made of. */
+/* Frees all parts of the run. */
 void wg__run_clear(wg__run *r);
 
 /* ---- --dry-run: the cost of a run, by a few real steps that write nothing ---- */

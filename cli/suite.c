@@ -205,7 +205,7 @@ static int run_command(const suite *s, const task *t, const command *c, json_t *
 }
 
 /* Takes the first of t->metrics ("f1,accuracy") that the results have. */
-static int take_value(task *t, const json_t *results) {
+static int choose_metric(task *t, const json_t *results) {
     for (const char *name = t->metrics; *name; name += strspn(name, ",")) {
         const size_t length = strcspn(name, ",");
         snprintf(t->metric, sizeof t->metric, "%.*s", (int)length, name);
@@ -257,7 +257,7 @@ static int run_task(const suite *s, task *t) {
     if (status == 0)
         status = run_command(s, t, &c, &results);
     if (status == 0)
-        status = take_value(t, results);
+        status = choose_metric(t, results);
     json_decref(results);
     free(c.words);
     empty_scratch(s);

@@ -132,8 +132,8 @@ static int run_train(int argc, char **argv) {
     t.learner = wg__learner_of(wg__learner_name(t.kind));
     t.learning.count = (int)t.corpus.count;
     t.learning.paths = t.corpus.items;
-    return wg__cli_check_apart(t.out, t.corpus.count, t.corpus.items) != 0 ? EXIT_FAILURE
-                                                                           : learn(&t);
+    return wg__cli_check_distinct(t.out, t.corpus.count, t.corpus.items) != 0 ? EXIT_FAILURE
+                                                                              : learn(&t);
 }
 
 /* ---- encode and decode ---- */

@@ -168,7 +168,7 @@ static void choose_pretraining(wg__run *r, wg__line *line) {
                *out = text_of(line, "out");
     wg__cli_names(models, sizeof models, model_name);
     if (!model) {
-        wg__cli_take(line, &r->settings.all); /* other mistakes of the line come first */
+        wg__cli_assign(line, &r->settings.all); /* other mistakes of the line come first */
         wg__cli_misuse("which model? %s are there", models);
     }
     r->type = wg_model_type_find(model);
@@ -223,7 +223,7 @@ static int read_file(wg__run *r) {
 
 /* Applies the defaults that a model or objective sets for its runs: {"schedule": "cosine"}. NULL:
  * none. */
-static void take_record(wg__run *r, const char *json) {
+static void apply_defaults(wg__run *r, const char *json) {
     wg_config *record = json ? wg__config_parse(json, "record") : NULL;
     if (record)
         wg__settings_set_object(&r->settings.all, record, WG_SETTING_RECORD);
@@ -316,7 +316,7 @@ static void read_line(wg__run *r, const wg__usage *usage, int argc, char **argv)
     else if (text_of(&line, "task"))
         choose_objective(r, "task", text_of(&line, "task"), task_name);
     if (!r->objective) { /* what else is wrong with the line comes first */
-        wg__cli_take(&line, &s->all);
+        wg__cli_assign(&line, &s->all);
         wg__cli_misuse("--task NAME is missing: what shall the model learn?");
     }
     /* The word behind --eval SOURCE is its target; other words belong to --corpus, as a shell makes
@@ -333,7 +333,7 @@ static void read_line(wg__run *r, const wg__usage *usage, int argc, char **argv)
     if (r->objective->settings.count > 0 &&
         wg__settings_add(&s->all, &r->objective->settings, s->objective) < 0)
         wg__cli_leave_reading();
-    wg__cli_take(&line, &s->all);
+    wg__cli_assign(&line, &s->all);
     if (r->file && read_file(r) < 0)
         wg__cli_leave_reading();
     (r->finetunes ? check_finetune : check_pretrain)(r);
@@ -386,7 +386,7 @@ int wg__verb_train(int argc, char **argv) {
     wg__group_set_timeout(group, 0); /* one rank may take long to read its text */
     const bool writes = !r->show_batch && !r->dry_run && wg__cli_leads();
     int code = writes ? wg__run_check_output(r) : 0;
-    if (code == 0 && r->resume && wg__run_take_note(r) < 0)
+    if (code == 0 && r->resume && wg__run_read_note(r) < 0)
         code = EXIT_FAILURE;
     /* A run that began in deterministic mode, by its option or the environment, goes on in it. */
     if (code == 0 && *deterministic && wg_set_deterministic(true) < 0)
@@ -404,9 +404,9 @@ int wg__verb_train(int argc, char **argv) {
         preset = wg__model_preset_find(r->type, text->preset);
     wg_error_clear();
     if (code == 0) {
-        take_record(r, r->type ? r->type->training : NULL);
-        take_record(r, preset ? preset->training : NULL);
-        take_record(r, r->objective->defaults);
+        apply_defaults(r, r->type ? r->type->training : NULL);
+        apply_defaults(r, preset ? preset->training : NULL);
+        apply_defaults(r, r->objective->defaults);
         code = wg_error_pending() ? wg__cli_fail_pending() : 0;
     }
     if (code == 0) {

@@ -107,7 +107,7 @@ static int read_more(input *in) {
 }
 
 /* Moves the first `length` bytes, and the line break behind them, into the batches. */
-static int take_line(input *in, size_t length) {
+static int append_line(input *in, size_t length) {
     const int64_t number = in->line + in->count;
     if (memchr(in->bytes, '\0', length))
         return wg_fail(WG_ERROR_FORMAT, "translate", "line %lld holds a NUL; it is no text",
@@ -125,29 +125,24 @@ static int take_line(input *in, size_t length) {
     return 0;
 }
 
-/* Reads until the batches are full, or nobody has more to say as yet. */
-static int read_lines(input *in) {
+/* A round: rank 0 reads until the batches are full or no more input is available, and all ranks
+ * translate. *last: these are the last lines. */
+static int translate_lines(const job *j, input *in, bool *last) {
+    wg_group *group = wg__cli_group;
     struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
     int result = 0;
-    while (result == 0 && in->count < in->most) {
+    while (wg__cli_leads() && result == 0 && in->count < in->most) {
         const char *end = in->length > 0 ? memchr(in->bytes, '\n', in->length) : NULL;
         if (end)
-            result = take_line(in, (size_t)(end - in->bytes));
+            result = append_line(in, (size_t)(end - in->bytes));
         else if (in->ended && in->length > 0)
-            result = take_line(in, in->length);
+            result = append_line(in, in->length);
         else if (in->ended || (in->count > 0 && poll(&input, 1, 0) == 0))
             break;
         else
             result = read_more(in);
     }
-    return result;
-}
-
-/* A round: rank 0 reads, all translate. All ranks are given the lines that rank 0 has read, and
- * whether they are the last. */
-static int translate_lines(const job *j, input *in, bool *last) {
-    wg_group *group = wg__cli_group;
-    int result = wg_group_check(group, wg__cli_leads() ? read_lines(in) : 0);
+    result = wg_group_check(group, result);
     int64_t sizes[] = {in->count, in->ended && in->length == 0};
     if (result == 0)
         result = wg_group_broadcast(group, 0, sizeof sizes, sizes);

@@ -71,25 +71,9 @@ static bool is_number(const char *text) {
     return *text && text[strspn(text, "0123456789")] == '\0';
 }
 
-/* "encoder" with the one child "layer" becomes "encoder.layer". Layers keep their numbers apart. */
-static void join(json_t *node) {
-    json_t *children = json_object_get(node, "children");
-    while (json_array_size(children) == 1 && !json_object_get(node, "shape")) {
-        json_t *child = json_array_get(children, 0), *name;
-        if (is_number(name_of(child)) || is_number(name_of(node)) ||
-            !(name = json_sprintf("%s.%s", name_of(node), name_of(child))))
-            return;
-        json_incref(child);
-        json_object_del(node, "children");
-        json_object_set_new(child, "name", name);
-        json_object_update(node, child);
-        json_decref(child);
-        children = json_object_get(node, "children");
-    }
-}
-
-/* Merges neighbours with numbers as names and equal children into one node. Children first, so that
- * layers are compared when they are simple. */
+/* Simplifies a tree: neighbours with numbers as names and equal children become one node, and
+ * "encoder" with the single child "layer" becomes "encoder.layer". Layers keep their numbers apart.
+ * Children come first, so that layers are compared when they are simple. */
 static void fold(json_t *node, bool is_root) {
     json_t *children = json_object_get(node, "children");
     for (size_t i = 0; i < json_array_size(children); i++)
@@ -107,8 +91,19 @@ static void fold(json_t *node, bool is_root) {
         json_object_set(first, "last", json_object_get(next, "name"));
         json_array_remove(children, i + 1);
     }
-    if (!is_root)
-        join(node);
+
+    while (!is_root && json_array_size(children) == 1 && !json_object_get(node, "shape")) {
+        json_t *child = json_array_get(children, 0), *name;
+        if (is_number(name_of(child)) || is_number(name_of(node)) ||
+            !(name = json_sprintf("%s.%s", name_of(node), name_of(child))))
+            return;
+        json_incref(child);
+        json_object_del(node, "children");
+        json_object_set_new(child, "name", name);
+        json_object_update(node, child);
+        json_decref(child);
+        children = json_object_get(node, "children");
+    }
 }
 
 json_t *wg__weights_tree(const json_t *rows) {
