@@ -36,7 +36,7 @@ typedef struct figures {
     int64_t workspace;        /* bytes at the peak above operands, gradients and output */
 } figures;
 
-/* The inputs are q, k and v, which want gradients, and the cotangent of the output. */
+/* The inputs are q, k and v, which require gradients, and the cotangent of the output. */
 static int time_all(const arguments *a, int64_t seq, figures *found) {
     double forward[MAX_RUNS], backward[MAX_RUNS];
     wg_scope scope, inner;

@@ -53,7 +53,7 @@ typedef struct wg__workload {
     int64_t tokens; /* a step: all positions; with an encoder-decoder, all target positions */
     wg_scope scope; /* of the batch */
 
-    /* The batch, and what of it is predicted. */
+    /* The batch and its labels. */
     wg_model_inputs inputs;
     wg_tensor *source, *labels, *pair_labels; /* NULL where there are none */
     struct wg_linear *hidden, *output;        /* of mlp, whose input is `features` */

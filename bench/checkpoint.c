@@ -52,7 +52,7 @@ static int time_in(const char *folder, wg_module *module, int64_t rounds, timing
         const double start = wg__now();
         wg_checkpoint *file = wg_checkpoint_create(path);
         if (file)
-            wg_checkpoint_put_module(file, "/model", module); /* commit tells of its failure */
+            wg_checkpoint_put_module(file, "/model", module); /* commit reports its failure */
         status = file ? wg_checkpoint_commit(file) : -1;
         const double middle = wg__now();
         file = status == 0 ? wg_checkpoint_open(path) : NULL;

@@ -33,7 +33,7 @@ static const wg_setting options[] = {
      .argument = "X", .help = "How long each is timed"},
 };
 
-/* Does a part of the work, and tells how much it was. -1 with an error. */
+/* Does a part of the work and sets *amount. -1 with an error. */
 typedef int (*work)(void *context, double *amount);
 
 /* The median amount a second over several runs. The first run warms up. */

@@ -10,7 +10,7 @@
 
 enum { MAX_TOKENS = 1 << 20, MAX_BATCH = 1 << 10 };
 
-/* Memory's speed is measured after so many steps, again and again. */
+/* Steps between two measurements of the memory's bandwidth. */
 enum { STEPS_BETWEEN_READINGS = 4 };
 
 typedef struct arguments {

@@ -1,6 +1,6 @@
 /* wengert bench ops: the time of each op of the registry on its large sample, forward and backward,
- * and how near the forward comes to the machine's roof: sgemm's peak for what computes, memory's
- * bandwidth for what moves. */
+ * and how near the forward comes to the machine's roof: the peak of sgemm, or
+ * the bandwidth of memory. */
 #include <math.h>
 #include <stdio.h>
 #include <time.h>

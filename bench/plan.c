@@ -52,7 +52,7 @@ typedef struct arguments {
     int64_t accumulate;        /* batches a step; 0: one a rank */
     int64_t zero;
     int bf16;             /* the type of sent gradients; of wg__product_dtype_name */
-    double tokens, price; /* of the whole training; of a machine an hour, 0: not told */
+    double tokens, price; /* of the whole training; of a machine an hour, 0: not given */
     bool json;
 } arguments;
 
@@ -104,7 +104,7 @@ typedef struct measured {
 typedef struct together {
     int64_t ranks;      /* 1: there is no mpirun, and nothing was measured */
     double exchange;    /* all-reduce of all gradients in f32, with nothing else to do */
-    double step, batch; /* a step of a batch a rank, and what another batch a rank adds */
+    double step, batch; /* a step of a batch a rank, and the time of a further batch */
 } together;
 
 /* With one thread and one rank, the processor time of the process, which excludes other programs.
@@ -522,7 +522,7 @@ static void report(const arguments *a, const wg__workload *w, const measured *al
     json_decref(list);
 }
 
-/* The cores here bound what can be measured of a machine. -1 with an error */
+/* Sets the ranks of a machine, limited by the cores here. -1 with an error. */
 static int choose_machine(arguments *a) {
     wg_group *group = wg__cli_group;
     const int64_t cores = sysconf(_SC_NPROCESSORS_ONLN);

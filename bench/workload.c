@@ -170,7 +170,7 @@ static int make_batch(wg__workload *w) {
     return -1;
 }
 
-/* Without dropout, with the vocabulary and the positions that are wanted. */
+/* Without dropout, with the given vocabulary and number of positions. */
 static int make_model(wg__workload *w) {
     const wg_setting_table *table = &w->type->settings;
     char *config = malloc(table->size);

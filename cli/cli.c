@@ -48,8 +48,8 @@ int wg__cli_join(void) {
     wg__cli_group = wg_group_join();
     if (wg__cli_group)
         return 0;
-    /* Each process that another MPI's mpirun started finds the same mistake; the first one tells
-     * it. */
+    /* Under the mpirun of another MPI each process sees the same error; only the first prints it.
+     */
     for (size_t i = 0; i < sizeof variables / sizeof *variables && !rank; i++)
         rank = getenv(variables[i]);
     if (wg_error_pending() && wg_error_pending()->code == WG_ERROR_STATE && rank &&

@@ -30,7 +30,7 @@ typedef struct wg__verb_table {
     const wg__verb *verbs; /* up to one without a name, in the order of --help */
 } wg__verb_table;
 
-/* The verb that (*argv)[1] names; argc and argv become what follows, for its `run`. Does not return
+/* The verb that (*argv)[1] names. Sets argc and argv to the arguments of its `run`. Does not return
  * on wrong usage, nor on --help. */
 const wg__verb *wg__cli_verb(int *argc, char ***argv, const wg__verb_table *table);
 

@@ -69,7 +69,7 @@ int wg__trained_quantize(const wg_model *model, int dtype);
 /* -1 with the error that the checkpoint holds something else than `verb' takes. */
 int wg__trained_refuse(const char *path, const char *verb, const char *takes);
 
-/* "pretrain gpt", "finetune --task squad": what made the checkpoint, or would make it. */
+/* The command that trains a model of this type: "pretrain gpt", "finetune --task squad". */
 void wg__training_command(const wg_objective *objective, const wg_model_type *type, char *text,
                           size_t size);
 

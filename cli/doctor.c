@@ -1,4 +1,4 @@
-/* wengert doctor: what this machine gives the library, and what to change about it.
+/* wengert doctor: reports the machine's features and settings, with advice.
  *
  *     {"wengert": {...}, "processor": {...}, "kernels": {...}, "threads": {...}, "memory": {...},
  *      "files": {...}, "advice": ["...", ...]} */

@@ -10,8 +10,8 @@
 typedef struct arguments {
     const char *run;
     wg_setting_list texts; /* none: the lines of stdin */
-    int64_t top;  /* show so many of the likeliest tokens; 0: the objective's usual number */
-    int64_t beam; /* search with so many hypotheses; 0: draw */
+    int64_t top;           /* number of likeliest tokens to show; 0: the objective's usual number */
+    int64_t beam;          /* hypotheses of the search; 0: draw */
     wg__drawing drawing;
     bool json;
 } arguments;

@@ -325,21 +325,6 @@ static double cell(const matrix *m, int64_t rows, int64_t columns, int64_t i, in
     return largest;
 }
 
-static void draw_text(const matrix *m, int64_t rows, int64_t columns, double largest) {
-    for (int64_t i = 0; i < rows; i++) {
-        printf("    ");
-        for (int64_t j = 0; j < columns; j++) {
-            const double size = fabs(cell(m, rows, columns, i, j)) / largest;
-            putchar(size == 0 || largest == 0 ? '.'
-                    : !isfinite(size)         ? '?'
-                    : size <= 1.0 / 16        ? '-'
-                    : size <= 1.0 / 4         ? '+'
-                                              : '#');
-        }
-        putchar('\n');
-    }
-}
-
 /* Positive entries are red and negative ones blue, the larger the darker. */
 static void draw_cells(picture *picture, const matrix *m, int64_t rows, int64_t columns,
                        double largest, const char *title) {
@@ -389,8 +374,18 @@ static int show(picture *picture, const char *name, const drawn *d, int output, 
     printf("%s\n", title);
     if (picture->cells)
         draw_cells(picture, &m, rows, columns, largest, title);
-    else
-        draw_text(&m, rows, columns, largest);
+    for (int64_t i = 0; !picture->cells && i < rows; i++) {
+        printf("    ");
+        for (int64_t j = 0; j < columns; j++) {
+            const double size = fabs(cell(&m, rows, columns, i, j)) / largest;
+            putchar(size == 0 || largest == 0 ? '.'
+                    : !isfinite(size)         ? '?'
+                    : size <= 1.0 / 16        ? '-'
+                    : size <= 1.0 / 4         ? '+'
+                                              : '#');
+        }
+        putchar('\n');
+    }
     free(entries);
     return 0;
 }

@@ -1,4 +1,4 @@
-/* The roofs of the machine: what memory and the multipliers give at best. */
+/* The roofs of the machine (roofline model): bandwidth of memory, and sgemm peak. */
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>

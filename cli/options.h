@@ -15,7 +15,7 @@
 
 /* The arguments of a command. */
 typedef struct wg__usage {
-    const char *lines; /* what follows the command's name, "IN OUT\n..."; NULL: options alone */
+    const char *lines; /* the arguments, one usage a line: "IN OUT\n..."; NULL: only options */
     const char *doc;   /* above the options and, behind "\v", below them */
     struct {
         const wg_setting_table *table;
@@ -23,7 +23,7 @@ typedef struct wg__usage {
     } parts[6];                        /* the verb's own first, up to one without a table */
     void (*check)(const void *values); /* looks at the first part; leaves by wg__cli_misuse */
     void (*list)(void);                /* printed below --help */
-    /* Writes other standards of a row that notes keep, behind " (STANDARD"; `any`: one is there. */
+    /* Writes further defaults of a setting of a run, after " (DEFAULT"; `any`: one was written. */
     void (*print_more)(const wg_setting *row, FILE *stream, bool *any);
 } wg__usage;
 

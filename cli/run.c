@@ -180,24 +180,8 @@ static int make_model(wg__run *r) {
 
 /* ---- The text ---- */
 
-/* Warns, when a run begins, of repeated lines and other faults in the corpus, and of [UNK] tokens.
- * -1 with an error. */
-static int warn_of_text(const wg__run *r) {
-    const wg__text_settings *text = &r->settings.text;
-    if (r->resume || r->objective->data.text == WG_TEXT_PAIRS)
-        return 0;
-    wg__corpus_warn((int)text->corpus.count, text->corpus.items, text->eval);
-    const int64_t unknown =
-        wg__dataset_count(r->text, wg_tokenizer_special(r->tokenizer, WG_TOKEN_UNKNOWN));
-    const double share = (double)unknown / (double)wg_dataset_tokens(r->text);
-    if (share > 0.005)
-        wg__cli_note(
-            "%.2f %% of the text's tokens are unknown to the tokenizer; one that is learnt "
-            "from this text, or of a kind that knows each byte (bpe), reads all of it",
-            100 * share);
-    return unknown < 0 ? -1 : 0;
-}
-
+/* Loads the corpus. When a run begins, it warns of repeated lines and other faults in the corpus,
+ * and of [UNK] tokens. */
 static int load_text(wg__run *r) {
     const wg__text_settings *text = &r->settings.text;
     /* A dry run writes no token file. */
@@ -221,8 +205,21 @@ static int load_text(wg__run *r) {
         const double share = kind == WG_TEXT_STREAM ? 0.1 : 0.05;
         wg_dataset_load_split(count, paths, r->tokenizer, share, &options, &r->text, &r->held_out);
     }
-    if (!r->text || !r->held_out || warn_of_text(r) < 0)
+    if (!r->text || !r->held_out)
         return -1;
+    if (!r->resume && kind != WG_TEXT_PAIRS) {
+        wg__corpus_warn(count, paths, text->eval);
+        const int64_t unknown =
+            wg__dataset_count(r->text, wg_tokenizer_special(r->tokenizer, WG_TOKEN_UNKNOWN));
+        const double unknown_share = (double)unknown / (double)wg_dataset_tokens(r->text);
+        if (unknown_share > 0.005)
+            wg__cli_note(
+                "%.2f %% of the text's tokens are unknown to the tokenizer; one that is learnt "
+                "from this text, or of a kind that knows each byte (bpe), reads all of it",
+                100 * unknown_share);
+        if (unknown < 0)
+            return -1;
+    }
     const wg_setting_numbers *weights = &text->corpus_weights;
     return weights->count > 0 ? wg_dataset_weigh(r->text, (int)weights->count, weights->items) : 0;
 }
@@ -317,7 +314,7 @@ static int64_t product(int64_t a, int64_t b) {
     return __builtin_mul_overflow(a, b, &exact) || exact > most ? most : exact;
 }
 
-/* The examples that a run of so many steps takes. */
+/* The number of examples of a run with that number of steps. */
 static int64_t examples_of(const wg__training_settings *s, int64_t steps) {
     const int64_t ramp = steps < s->trainer.accumulate_ramp ? steps : s->trainer.accumulate_ramp;
     int64_t batches = product(steps - ramp, wg__trainer_batches(s->trainer.accumulate, 0, 0));

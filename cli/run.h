@@ -124,8 +124,8 @@ typedef struct wg__dry_run_plan {
     bool json;
 } wg__dry_run_plan;
 
-/* Trains for a few steps, which change the model in memory, and prints what they took. Returns the
- * exit code. */
+/* Trains for a few steps, which change the model in memory, and prints their memory and time.
+ * Returns the exit code. */
 int wg__dry_run(wg__dry_run_plan *plan);
 
 #endif

@@ -1,4 +1,5 @@
-/* wengert pretrain and wengert finetune: their arguments. run.c does what they say. */
+/* wengert pretrain and wengert finetune: parsing and checking the arguments. run.c makes the run.
+ */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,7 +111,7 @@ static void check_pretrain(const wg__run *r) {
     if (!r->resume && text->corpus.count == 0)
         wg__cli_misuse("--corpus FILE is missing: what shall the model read?");
     for (size_t i = 0; text->init && i < sizeof rivals / sizeof rivals[0]; i++)
-        if (given(r, &wg__text_rows, text, rivals[i])) /* --init says what these say */
+        if (given(r, &wg__text_rows, text, rivals[i])) /* the checkpoint of --init has these */
             wg__cli_misuse("--init and --%s exclude each other", rivals[i]);
     if (r->objective->data.text == WG_TEXT_PAIRS && text->eval && !text->eval_target &&
         !wg__dataset_is_token_file(text->eval))
@@ -292,7 +293,7 @@ static void list_tasks(void) {
     list_objectives(true);
 }
 
-/* Reads the line: first what decides which rows there are, then all. */
+/* Reads the line. MODEL, --objective and --task come first, because they decide about the rows. */
 static void read_line(wg__run *r, const wg__usage *usage, int argc, char **argv) {
     wg__run_settings *s = &r->settings;
     const wg_objective *objective;
@@ -315,7 +316,7 @@ static void read_line(wg__run *r, const wg__usage *usage, int argc, char **argv)
         choose_pretraining(r, &line);
     else if (text_of(&line, "task"))
         choose_objective(r, "task", text_of(&line, "task"), task_name);
-    if (!r->objective) { /* what else is wrong with the line comes first */
+    if (!r->objective) { /* other errors of the line come first */
         wg__cli_assign(&line, &s->all);
         wg__cli_misuse("--task NAME is missing: what shall the model learn?");
     }
@@ -388,7 +389,7 @@ int wg__verb_train(int argc, char **argv) {
     int code = writes ? wg__run_check_output(r) : 0;
     if (code == 0 && r->resume && wg__run_read_note(r) < 0)
         code = EXIT_FAILURE;
-    /* A run that began in deterministic mode, by its option or the environment, goes on in it. */
+    /* A run that began in deterministic mode, by option or environment, is resumed in this mode. */
     if (code == 0 && *deterministic && wg_set_deterministic(true) < 0)
         code = wg__cli_fail_pending();
     if (code == 0 && !*deterministic && wg_is_deterministic()) {

@@ -37,8 +37,8 @@ static int no_memory(void) {
     return wg_fail(WG_ERROR_MEMORY, "translate", "no memory for the text");
 }
 
-/* Translates sentences, which all ranks have, and tells them; `number` is how messages count the
- * first. */
+/* Translates sentences, which all ranks have; rank 0 prints them. `number` is the number of the
+ * first sentence in messages. */
 static int translate(const job *j, int64_t count, char *const *texts, int64_t number) {
     wg_group *group = wg__cli_group;
     char **translations = calloc((size_t)count + 1, sizeof *translations);
@@ -212,6 +212,6 @@ int wg__verb_translate(int argc, char **argv) {
         .parts = {WG__PART(options, a), {&wg__beam_options, &a.beam}, WG__PART_THREADS},
     };
     wg__cli_read(&usage, argc, argv);
-    wg__group_set_timeout(wg__cli_group, 0); /* rank 0 waits for what somebody types */
+    wg__group_set_timeout(wg__cli_group, 0); /* rank 0 waits for input from a terminal */
     return wg__cli_agree(argc, argv) < 0 || run(&a) < 0 ? wg__cli_fail_pending() : 0;
 }

@@ -40,33 +40,6 @@ static void add_sizes(json_t *node, const json_t *row) {
     }
 }
 
-/* Adds a row, with the nodes on its path that are missing. The last child is the likeliest to
- * match: most files list tensors in the order of the tree. */
-static void add_row(json_t *root, const json_t *row) {
-    json_t *node = root;
-    add_sizes(node, row);
-    for (const char *part = name_of(row), *dot; node && part; part = dot ? dot + 1 : NULL) {
-        dot = strchr(part, '.');
-        const size_t length = dot ? (size_t)(dot - part) : strlen(part);
-        json_t *children = json_object_get(node, "children"), *child = NULL;
-        if (!children)
-            json_object_set_new(node, "children", children = json_array());
-        for (size_t i = json_array_size(children); i-- > 0 && !child;) {
-            child = json_array_get(children, i);
-            if (strlen(name_of(child)) != length || memcmp(name_of(child), part, length) != 0)
-                child = NULL;
-        }
-        if (!child) {
-            child = json_pack("{s:s%}", "name", part, length);
-            json_array_append_new(children, child);
-        }
-        node = child;
-        add_sizes(node, row);
-    }
-    json_object_set(node, "dtype", json_object_get(row, "dtype"));
-    json_object_set(node, "shape", json_object_get(row, "shape"));
-}
-
 static bool is_number(const char *text) {
     return *text && text[strspn(text, "0123456789")] == '\0';
 }
@@ -108,8 +81,33 @@ static void fold(json_t *node, bool is_root) {
 
 json_t *wg__weights_tree(const json_t *rows) {
     json_t *root = json_pack("{s:s}", "name", "");
-    for (size_t i = 0; i < json_array_size(rows); i++)
-        add_row(root, json_array_get(rows, i));
+    for (size_t r = 0; r < json_array_size(rows); r++) {
+        /* Add a row, with the nodes on its path that are missing. The last child is the likeliest
+         * to match: most files list tensors in the order of the tree. */
+        const json_t *row = json_array_get(rows, r);
+        json_t *node = root;
+        add_sizes(node, row);
+        for (const char *part = name_of(row), *dot; node && part; part = dot ? dot + 1 : NULL) {
+            dot = strchr(part, '.');
+            const size_t length = dot ? (size_t)(dot - part) : strlen(part);
+            json_t *children = json_object_get(node, "children"), *child = NULL;
+            if (!children)
+                json_object_set_new(node, "children", children = json_array());
+            for (size_t i = json_array_size(children); i-- > 0 && !child;) {
+                child = json_array_get(children, i);
+                if (strlen(name_of(child)) != length || memcmp(name_of(child), part, length) != 0)
+                    child = NULL;
+            }
+            if (!child) {
+                child = json_pack("{s:s%}", "name", part, length);
+                json_array_append_new(children, child);
+            }
+            node = child;
+            add_sizes(node, row);
+        }
+        json_object_set(node, "dtype", json_object_get(row, "dtype"));
+        json_object_set(node, "shape", json_object_get(row, "shape"));
+    }
     fold(root, true);
     return root;
 }
