@@ -36,7 +36,7 @@
 #define WG__FLAG .kind = WG_SETTING_FLAG
 #define WG__ACTIVATION                                                                             \
     .kind = WG_SETTING_CHOICE, .choice = wg__activation_choice, .aliases = wg__activation_aliases
-#define WG__GATE .kind = WG_SETTING_CHOICE, .choice = wg__gate_choice, .aliases = wg__gate_aliases
+#define WG__GATE .kind = WG_SETTING_CHOICE, .choice = wg__gate_name, .aliases = wg__gate_aliases
 
 /* A key without a member; and a whole row of a key with one value that is known here. */
 #define WG__NO_MEMBER(key) .name = key, .kind = WG_SETTING_ONLY
@@ -96,7 +96,6 @@ enum {
     }
 
 const char *wg__activation_choice(int value);
-const char *wg__gate_choice(int value);
 extern const char *const wg__activation_aliases[], *const wg__gate_aliases[];
 
 /* -1 with ARGUMENT unless `parts` divides `whole`. */

@@ -92,10 +92,6 @@ const char *wg__activation_choice(int value) {
     return wg_activation_name((wg_activation)value);
 }
 
-const char *wg__gate_choice(int value) {
-    return wg__gate_name((wg_gate)value);
-}
-
 const char *const wg__activation_aliases[] = {"gelu_pytorch_tanh", "gelu_new", "swish", "silu",
                                               NULL};
 const char *const wg__gate_aliases[] = {"swish", "silu", NULL};

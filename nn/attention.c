@@ -10,10 +10,6 @@
 #include "tensor/ops.h"
 #include "tensor/ops/attention/attention.h"
 
-static const char *or_else(const char *name, const char *otherwise) {
-    return name ? name : otherwise;
-}
-
 static void add_projections(wg_multi_head_attention *attention, int64_t width,
                             const wg_multi_head_attention_options *options) {
     wg_linear_options linear = {
@@ -28,26 +24,26 @@ static void add_projections(wg_multi_head_attention *attention, int64_t width,
     const int64_t shared = wg__times(attention->key_value_heads, attention->head_width);
     int64_t memory = options->memory_width ? options->memory_width : width;
     if (options->joint) {
-        attention->joint = wg_linear_new(module, or_else(options->joint_name, "qkv"), width,
-                                         queries + 2 * shared, &linear);
+        attention->joint = wg_linear_new(module, options->joint_name ? options->joint_name : "qkv",
+                                         width, queries + 2 * shared, &linear);
     } else {
-        attention->query =
-            wg_linear_new(module, or_else(options->query_name, "query"), width, queries, &linear);
-        attention->key =
-            wg_linear_new(module, or_else(options->key_name, "key"), memory, shared, &linear);
+        attention->query = wg_linear_new(
+            module, options->query_name ? options->query_name : "query", width, queries, &linear);
+        attention->key = wg_linear_new(module, options->key_name ? options->key_name : "key",
+                                       memory, shared, &linear);
         if (options->value_rank) {
             wg_linear_options inner = linear;
             inner.no_bias = true;
-            attention->value_inner =
-                wg_linear_new(module, or_else(options->value_inner_name, "value_inner"), memory,
-                              options->value_rank, &inner);
+            attention->value_inner = wg_linear_new(
+                module, options->value_inner_name ? options->value_inner_name : "value_inner",
+                memory, options->value_rank, &inner);
             memory = options->value_rank;
         }
-        attention->value =
-            wg_linear_new(module, or_else(options->value_name, "value"), memory, shared, &linear);
+        attention->value = wg_linear_new(
+            module, options->value_name ? options->value_name : "value", memory, shared, &linear);
     }
-    attention->output =
-        wg_linear_new(module, or_else(options->output_name, "output"), queries, width, &output);
+    attention->output = wg_linear_new(
+        module, options->output_name ? options->output_name : "output", queries, width, &output);
 }
 
 wg_multi_head_attention *wg_multi_head_attention_new(
@@ -96,8 +92,8 @@ static wg_tensor *split_heads(wg_tensor *x, int64_t heads) {
 }
 
 typedef struct projections {
-    wg_tensor *q, *k, *v; /* (B, Tq, H D), (B, Tk, Hkv D) twice */
-    wg_tensor *cos, *sin; /* rotary positions of q; those of k are the inputs' */
+    wg_tensor *q, *k, *v; /* (B, Tq, H D), (B, Tk, Hkv D) twice; k, v NULL: read the cache */
+    wg_tensor *cos, *sin; /* rotary positions of q; k takes them from the inputs */
 } projections;
 
 /* The rows of a joint projection from `begin` to `end`, as a separate product. */
@@ -108,44 +104,24 @@ static wg_tensor *project_part(const wg_linear *joint, wg_tensor *x, int64_t beg
     return wg_linear_op(x, wg_slice(joint->weight, 0, begin, end, 1), bias);
 }
 
-/* Cross-attention's keys and values do not change from one token to the next. */
-static bool recalls(const wg_attention_inputs *inputs) {
-    return inputs->cache && inputs->memory && inputs->cache->length > 0;
-}
-
-/* The parts of the joint projection, views; or two products, where queries are of other rows than
- * keys and values. */
-static void project_jointly(const wg_multi_head_attention *a, wg_tensor *x_of_queries, wg_tensor *x,
-                            wg_tensor **parts) {
-    const int64_t queries = a->heads * a->head_width, shared = a->key_value_heads * a->head_width;
-    const int64_t widths[] = {queries, shared, shared};
-    if (x_of_queries == x) {
-        wg_split(wg_linear_forward(a->joint, x), -1, 3, widths, parts);
-        return;
-    }
-    parts[0] = project_part(a->joint, x_of_queries, 0, queries);
-    wg_split(project_part(a->joint, x, queries, queries + 2 * shared), -1, 2, widths + 1,
-             parts + 1);
-}
-
 typedef struct heads {
     wg_tensor *q, *k, *v; /* (B, H, Tq, D), (B, Hkv, Tk, D) twice: of all that is seen */
 } heads;
-
-/* Every key and value head as often as query heads share it: (B, Hkv, T, D) -> (B, H, T, D). */
-static wg_tensor *repeat_heads(wg_tensor *x, int64_t heads) {
-    const int64_t shared = wg_tensor_size(x, 1);
-    return !x || shared == heads ? x : wg_repeat_interleave(x, heads / shared, 1);
-}
 
 /* Softmax and the steps around it as separate ops: for callers that ask for the weights or add a
  * bias. */
 static wg_tensor *attend_plainly(const wg_multi_head_attention *a, const heads *h,
                                  const wg_attention_inputs *inputs,
                                  const wg_attention_options *options) {
-    wg_tensor *k = repeat_heads(h->k, a->heads), *v = repeat_heads(h->v, a->heads);
-    if (!h->q || !k || !v)
+    if (!h->q || !h->k || !h->v)
         return NULL;
+    /* Each key and value head is repeated for the query heads that share it: (B, H, Tk, D). */
+    const int64_t times = a->heads / wg_tensor_size(h->k, 1);
+    wg_tensor *k = times == 1 ? h->k : wg_repeat_interleave(h->k, times, 1);
+    wg_tensor *v = times == 1 ? h->v : wg_repeat_interleave(h->v, times, 1);
+    if (!k || !v)
+        return NULL;
+
     const double scale = wg__option(a->scale, 1 / sqrt((double)a->head_width));
     wg_tensor *scores = wg_mul_scalar(wg_matmul(h->q, wg_transpose(k, 2, 3)), scale);
     if (inputs->bias)
@@ -166,7 +142,7 @@ static wg_tensor *attend_plainly(const wg_multi_head_attention *a, const heads *
     return wg_matmul(weights, v);
 }
 
-/* The options of one call. Dropout draws from the module's generator. */
+/* The attention options of a forward call. Dropout draws from the module's generator. */
 static wg_attention_options draw_options(wg_multi_head_attention *attention,
                                          const wg_attention_inputs *inputs) {
     wg_attention_options options = {.scale = attention->scale,
@@ -210,7 +186,7 @@ static wg_tensor *attend(const wg_multi_head_attention *a, const projections *p,
     heads h = {.q = split_heads(p->q, a->heads)};
     if (p->cos)
         h.q = wg_rotary(h.q, p->cos, p->sin, a->pairing);
-    if (recalls(inputs)) {
+    if (!p->k) { /* cross-attention: the memory's keys and values are in the cache already */
         h.k = wg_slice(cache->key, 2, 0, cache->length, 1);
         h.v = wg_slice(cache->value, 2, 0, cache->length, 1);
     } else {
@@ -230,9 +206,9 @@ static wg_tensor *attend(const wg_multi_head_attention *a, const projections *p,
     return wg_reshape(wg_transpose(y, 1, 2), WG_DIMS(size[0], size[2], size[1] * size[3]));
 }
 
-/* Attention from some positions alone. Where fewer than half of the positions are output positions,
- * only these get queries. A batch holds R of them for each sequence, where R is the largest number
- * of output positions of a sequence:
+/* Attention from the output positions only, if fewer than half of the positions are output
+ * positions: only these get queries. A batch holds R of them for each sequence, where R is the
+ * largest number of output positions of a sequence:
  *
  *     x (B, Tq, C) --rows--> (B, R, C) -> queries -> (B, R, H D) --places--> (N, H D) */
 
@@ -240,7 +216,7 @@ typedef struct query_rows {
     int64_t most;     /* R; 0: queries are of all positions */
     wg_tensor *rows;  /* (B R) i64: b Tq + t. A sequence with fewer than R repeats its position 0 */
     wg_tensor *times; /* (B R) i64: t alone */
-    wg_tensor *places; /* (N) i64, of N output positions: where in (B R) each stands */
+    wg_tensor *places; /* (N) i64, of N output positions: the index of each in (B R) */
 } query_rows;
 
 /* True for a table (Tq, X) or (1 or B, 1, 1 or Tq, X), whose rows query_rows_of finds; NULL is
@@ -279,8 +255,8 @@ static int fill_queries(query_rows *some, const int64_t *positions, int64_t coun
     return 0;
 }
 
-/* Chooses the queries of `inputs`: all positions, unless fewer than half of the positions are
- * output positions and no input asks for results at the other positions. */
+/* Sets `some` to the output positions if they are fewer than half of the positions and no input
+ * needs results elsewhere. Leaves `some` zero for queries at all positions. */
 static int choose_query_rows(const wg_tensor *x, const wg_attention_inputs *inputs,
                              query_rows *some) {
     wg_tensor *wanted = inputs->output_positions;
@@ -319,16 +295,22 @@ static wg_tensor *query_rows_of(const query_rows *some, wg_tensor *table) {
     return wg_reshape(rows, WG_DIMS(-1, 1, some->most, wg_tensor_size(table, -1)));
 }
 
-/* The rows of a mask, which alone says which keys each query sees: causal attention and windows,
- * which are for queries at all positions, go from the options into it. */
-static wg_tensor *query_rows_mask(const query_rows *some, wg_tensor *mask, int64_t queries,
-                                  wg_attention_options *options) {
-    wg_tensor *rows = query_rows_of(some, mask), *seen = NULL;
+/* x at the chosen queries: (B, R, C). Mask and rotary positions become those queries' rows. Causal
+ * attention and windows count all positions as queries, so they move from the options into the
+ * mask. */
+static wg_tensor *select_queries(const query_rows *some, wg_tensor *x, wg_tensor **mask,
+                                 projections *p, wg_attention_options *options) {
+    const int64_t queries = wg_tensor_size(x, 1);
+    wg_tensor *rows = query_rows_of(some, *mask), *seen = NULL;
     if (options->causal || options->window > 0)
         seen = query_rows_of(some, wg__attention_visible(options, queries, queries));
     options->causal = false;
     options->window = 0;
-    return !seen ? rows : mask ? wg_logical_and(rows, seen) : seen;
+    *mask = !seen ? rows : *mask ? wg_logical_and(rows, seen) : seen;
+    p->cos = query_rows_of(some, p->cos);
+    p->sin = query_rows_of(some, p->sin);
+    return wg_reshape(wg_index_select(wg_flatten(x, 0, 1), 0, some->rows),
+                      WG_DIMS(-1, some->most, wg_tensor_size(x, 2)));
 }
 
 static int check_rank(const char *what, const wg_tensor *x) {
@@ -362,8 +344,7 @@ void wg__watch_attention(wg_attention_watcher watch, void *context) {
 
 wg_tensor *wg_multi_head_attention_forward(wg_multi_head_attention *a, wg_tensor *x,
                                            const wg_attention_inputs *inputs) {
-    static const wg_attention_inputs nothing;
-    wg_attention_inputs own = inputs ? *inputs : nothing;
+    wg_attention_inputs own = inputs ? *inputs : (wg_attention_inputs){0};
     wg_error_place place;
     wg_module_enter(&a->module, &place);
     if (check_inputs(a, x, &own) < 0)
@@ -379,28 +360,33 @@ wg_tensor *wg_multi_head_attention_forward(wg_multi_head_attention *a, wg_tensor
     wg_scope_begin(&scope);
     if (!a->joint || (!a->joint->stand_in && !a->joint->transposed))
         choose_query_rows(x, &own, &some);
-    if (some.most) {
-        own.mask = query_rows_mask(&some, own.mask, wg_tensor_size(x, 1), &options);
-        p.cos = query_rows_of(&some, own.cos);
-        p.sin = query_rows_of(&some, own.sin);
-        x_of_queries = wg_reshape(wg_index_select(wg_flatten(x, 0, 1), 0, some.rows),
-                                  WG_DIMS(-1, some.most, wg_tensor_size(x, 2))); /* (B, R, C) */
-    }
+    if (some.most)
+        x_of_queries = select_queries(&some, x, &own.mask, &p, &options);
     if (!wg_error_pending()) {
         wg_linear *const layers[] = {a->query, a->key, a->value};
         wg_tensor *parts[3] = {NULL}, *memory = own.memory ? own.memory : x;
         const bool is_one = !own.memory && !a->value_inner && x_of_queries == x;
+        /* The keys and values of a memory do not change from one token to the next. */
+        const bool recalls = own.cache && own.memory && own.cache->length > 0;
         if (a->joint) {
-            project_jointly(a, x_of_queries, x, parts);
+            const int64_t shared = a->key_value_heads * a->head_width, q = a->heads * a->head_width;
+            const int64_t widths[] = {q, shared, shared};
+            if (x_of_queries == x)
+                wg_split(wg_linear_forward(a->joint, x), -1, 3, widths, parts);
+            else {
+                parts[0] = project_part(a->joint, x_of_queries, 0, q);
+                wg_split(project_part(a->joint, x, q, q + 2 * shared), -1, 2, widths + 1,
+                         parts + 1);
+            }
         } else if (!is_one || !wg__quantized_linears_forward(3, layers, x, parts)) {
             parts[0] = wg_linear_forward(a->query, x_of_queries);
-            parts[1] = recalls(&own) ? NULL : wg_linear_forward(a->key, memory);
-            if (a->value_inner && !recalls(&own))
+            parts[1] = recalls ? NULL : wg_linear_forward(a->key, memory);
+            if (a->value_inner && !recalls)
                 memory = wg_linear_forward(a->value_inner, memory);
-            parts[2] = recalls(&own) ? NULL : wg_linear_forward(a->value, memory);
+            parts[2] = recalls ? NULL : wg_linear_forward(a->value, memory);
         }
         p.q = parts[0], p.k = parts[1], p.v = parts[2];
-        if (p.q && (recalls(&own) || (p.k && p.v)))
+        if (p.q && (recalls || (p.k && p.v)))
             attended = attend(a, &p, &own, &options);
         if (own.output_positions)
             attended = wg_index_select(wg_flatten(attended, 0, 1), 0,

@@ -3,10 +3,10 @@
  *     head_i = softmax(Q_i K_i^T / sqrt(D)) V_i,   Q = x W_q,  K = memory W_k,  V = memory W_v
  *     y      = concat(head_1 .. head_H) W_o
  *
- * with fewer heads of keys and values than of queries where those share them (grouped-query
- * attention, Ainslie et al. 2023, arXiv:2305.13245; one of each: multi-query attention, Shazeer
- * 2019, arXiv:1911.02150). Heads are views of the projections: nothing is copied to split or to
- * merge them. */
+ * Query heads may share a smaller number of key and value heads (grouped-query attention, Ainslie
+ * et al. 2023, arXiv:2305.13245; a single pair for all: multi-query attention, Shazeer 2019,
+ * arXiv:1911.02150). Heads are views of the projections: splitting and merging them copies
+ * nothing. */
 #ifndef WG_NN_ATTENTION_H
 #define WG_NN_ATTENTION_H
 
@@ -19,7 +19,8 @@ WG_BEGIN_DECLS
  *
  *     (B, Hkv, capacity, D)   | 0 .. length-1: seen | length .. : room |
  *
- * A cache belongs to one attention layer of one generation; it takes no part in a recorded graph.
+ * A cache serves a single attention layer during a single generation. Recorded graphs cannot use
+ * it.
  * ---- */
 
 typedef struct wg_kv_cache {
@@ -50,7 +51,7 @@ typedef struct wg_multi_head_attention {
 } wg_multi_head_attention;
 
 typedef struct wg_multi_head_attention_options {
-    int64_t key_value_heads;   /* Hkv, a divisor of the heads; 0: as many */
+    int64_t key_value_heads;   /* Hkv, a divisor of the heads; 0: all heads */
     int64_t head_width;        /* D; 0: width / heads */
     double scale;              /* of the scores; 0: 1/sqrt(D); WG_ZERO: 0. T5 has 1 */
     double dropout;            /* of the attention weights, in training */

@@ -58,7 +58,7 @@ wg_tensor *wg_feed_forward_forward(wg_feed_forward *net, wg_tensor *x) {
     return wg_module_leave(&place, wg_scope_end(&scope, y));
 }
 
-/* T5 1.1's. */
+/* gelu_tanh(gate) value: T5 1.1's gate. */
 static wg_tensor *geglu_tanh(wg_tensor *gate, wg_tensor *value) {
     wg_scope scope;
     wg_scope_begin(&scope);
@@ -78,7 +78,7 @@ static const gate_kind gates[] = {
 
 enum { GATE_COUNT = sizeof gates / sizeof *gates };
 
-const char *wg__gate_name(wg_gate kind) {
+const char *wg__gate_name(int kind) {
     return (unsigned)kind < GATE_COUNT ? gates[kind].name : NULL;
 }
 

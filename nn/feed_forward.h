@@ -51,7 +51,7 @@ typedef struct wg_feed_forward_options {
     double dropout;           /* of the inner activations, in training; BERT has none */
     bool no_bias;
     bool transposed;                /* weights are stored as (I, O): see linear.h */
-    wg_initializer init, down_init; /* of the weights; default: that of wg_linear. down_init:
+    wg_initializer init, down_init; /* of the weights; default: wg_linear's. down_init:
                                        default init */
 
     /* Names of the two layers below this module; may hold dots. NULL: "up", "down". */
@@ -96,7 +96,7 @@ typedef struct wg_gated_feed_forward_options {
     double dropout;                 /* of the inner activations, in training */
     bool bias;                      /* in all three layers; published models have none */
     bool joint;                     /* one layer makes f's argument and, behind it, the value */
-    wg_initializer init, down_init; /* of the weights; default: that of wg_linear. down_init:
+    wg_initializer init, down_init; /* of the weights; default: wg_linear's. down_init:
                                        default init */
 
     /* Names of the layers below this module; may hold dots. NULL: "gate_proj", "up_proj",

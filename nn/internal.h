@@ -11,16 +11,15 @@
 #include "nn/recurrent.h"
 #include "nn/stack.h"
 
-/* A parameter of that shape, filled from the root's generator as `how` says, or as `otherwise` says
- * where `how` is NULL or leaves it to the layer. NULL with an error. */
+/* A new parameter, initialized from the root's generator by `how`, or by `otherwise` if `how` is
+ * NULL or WG_INIT_DEFAULT. NULL with an error. */
 wg_tensor *wg__parameter(wg_module *module, const char *name, int ndim, const int64_t *shape,
                          const wg_initializer *how, const wg_initializer *otherwise);
 
-/* The same for a vector (n) that begins at one value and has no weight decay: biases and weights of
- * norms. */
+/* A new vector (n), filled with 0 or 1 and without weight decay: biases, and weights of norms. */
 wg_tensor *wg__vector_parameter(wg_module *module, const char *name, int64_t n, double value);
 
-/* -1 with ARGUMENT unless size >= 1: "where: what is size; it must be at least 1". */
+/* -1 with ARGUMENT unless size >= 1; the message names `what` and the size. */
 int wg__check_size(const char *where, const char *what, int64_t size);
 
 /* -1 with ARGUMENT unless 0 <= p < 1. */
@@ -28,12 +27,12 @@ int wg__check_probability(const char *where, const char *what, double p);
 
 /* ---- linear.c ---- */
 
-/* What computes in the place of a linear layer: the first member of the owner's struct, which is
- * freed with the layer by wg__free. */
+/* A replacement for y = x W^T + b, for example a LoRA adapter or quantized rows. It is the first
+ * member of the owner's struct, which is freed with the layer by wg__free. */
 typedef struct wg__linear_stand_in wg__linear_stand_in;
 struct wg__linear_stand_in {
     wg_tensor *(*forward)(wg_linear *linear, const wg__linear_stand_in *own, wg_tensor *x);
-    wg__linear_stand_in *below; /* in whose place it stands in turn; NULL: of y = x W^T + b */
+    wg__linear_stand_in *below; /* the stand-in that this one wraps; NULL: y = x W^T + b */
 };
 
 /* The module as a layer, or NULL for a module of another type. */
@@ -48,10 +47,10 @@ wg_tensor *wg__linear_weight(const wg_linear *linear);
 /* Whether a slot below `top` is a second name of the tensor. */
 bool wg__is_tied(wg_module *top, const wg_tensor *tensor);
 
-/* What logits of a table are computed with. */
+/* A table of vectors, quantized for computing logits. */
 typedef struct wg__quantized_head {
     wg_quantization quantization;
-    wg_tensor *weight; /* (V, bytes) u8, kept; NULL before logits are first wanted */
+    wg_tensor *weight; /* (V, bytes) u8, kept; NULL until logits are first computed */
 } wg__quantized_head;
 
 /* The wg_quantization of a layer's weight; -1: none. */
@@ -67,8 +66,8 @@ wg_tensor *wg__quantized_logits(wg_embedding *table, wg_tensor *x);
 
 /* ---- feed_forward.c: names in published configurations ---- */
 
-/* The published name of f; NULL for a value outside the enum. */
-const char *wg__gate_name(wg_gate kind);
+/* The published name of a wg_gate's f; NULL for a value outside the enum. */
+const char *wg__gate_name(int kind);
 
 /* ---- lora.c ---- */
 
@@ -86,24 +85,21 @@ const wg__lora_adapter *wg__lora_of(const wg_linear *linear);
 wg_tensor *wg__lora_merged(wg_tensor *weight, wg_tensor *a, wg_tensor *b, double scale,
                            bool transposed);
 
-/* Takes all adapters below a root away. */
+/* Removes all adapters below a root. */
 void wg__lora_detach(wg_module *root);
 
 /* ---- init.c ---- */
 
-/* The scale of weights whose layer adds onto a residual stream, scale / sqrt(additions), where so
- * many layers add (two a block of a transformer): the sum then begins as wide as one of them would
- * be with `scale`   (Radford et al. 2019, "GPT-2", section 2.3). NaN, which wg_initialize refuses,
- * for additions below 1. */
+/* scale / sqrt(additions): the standard deviation of weights of layers that add to a residual
+ * stream, if `additions` layers do (two a block of a transformer). The sum then begins as wide as a
+ * single addition with `scale`   (Radford et al. 2019, "GPT-2", section 2.3). NaN, which
+ * wg_initialize refuses, for additions below 1. */
 double wg__residual_scale(double scale, int64_t additions);
 
 /* ---- module.c ---- */
 
 /* The root of the module's tree. */
 wg_module *wg__module_root(wg_module *module);
-
-/* As wg_module_checkpoint_activations has set it. */
-bool wg__module_checkpoints_activations(wg_module *module);
 
 /* The module that follows in the order of creation below `top`, parents before children; NULL after
  * the last. */
@@ -120,7 +116,7 @@ typedef void *(*wg__layer_maker)(wg_module *parent, const char *name, int64_t in
 void *wg__layers_new(wg_module *module, const char *name, int64_t count, wg__layer_maker make,
                      const void *config);
 
-/* Takes a child out of its parent and frees it with everything below it. */
+/* Removes a child from its parent and frees its subtree. */
 void wg__module_drop(wg_module *child);
 
 /* ---- kv_cache.c ---- */
@@ -138,23 +134,23 @@ int wg__kv_cache_append(wg_kv_cache *cache, wg_tensor *key, wg_tensor *value, wg
 /* Forgets all positions from `length` on. [ARGUMENT beyond the filled positions] */
 int wg__kv_cache_truncate(wg_kv_cache *cache, int64_t length);
 
-/* Sequence b becomes what sequence index[b] was, for (B') of them: beams that go on. [INDEX, DTYPE]
- */
+/* Reorders the B sequences of the cache, for beam search: sequence b of the B' new ones is a copy
+ * of sequence index[b]. [INDEX, DTYPE] */
 int wg__kv_cache_reorder(wg_kv_cache *cache, wg_tensor *index);
 
 /* ---- Of nn/attention.h ---- */
 
 typedef void (*wg_attention_watcher)(const char *path, const wg_tensor *weights, void *context);
 
-/* From now on this thread calls `watch` for every attention layer that runs, with the layer's path
- * in its model ("bert.encoder.layer.0.attention.self") and its weights (B, H, Tq, Tk), borrowed for
- * the call. NULL: no more. For looking at a model: layers run in the plain way meanwhile. */
+/* From now on this thread calls `watch` after every attention layer, with the layer's path in its
+ * model ("bert.encoder.layer.0.attention.self") and its weights (B, H, Tq, Tk), borrowed for the
+ * call. Attention then runs as separate ops, which is slower. NULL: stop. */
 WG__COMMAND void wg__watch_attention(wg_attention_watcher watch, void *context);
 
-/* The mask of texts that begin with a prefix which every position sees, causal beyond it (a "prefix
- * language model"): query i, of `queries` that follow `seen` earlier positions, sees key j if
- * j < prefix or j <= seen + i.   prefix: (B) i64 or i32   ->   (B, 1, queries, seen + queries).
- * [scope; SHAPE, DTYPE] */
+/* The mask of a prefix language model: every position sees the prefix, and attention is causal
+ * after it. Query i, of `queries` that follow `seen` earlier positions, sees key j if j < prefix or
+ * j <= seen + i.   prefix: (B) i64 or i32   ->   (B, 1, queries, seen + queries). [scope; SHAPE,
+ * DTYPE] */
 wg_tensor *wg__prefix_mask(wg_tensor *prefix, int64_t seen, int64_t queries);
 
 /* ---- Of nn/linear.h ---- */
@@ -223,15 +219,16 @@ wg_tensor *wg__block_position_forward(wg_block_position *positions, wg_tensor *x
 /* ---- Of nn/recurrent.h ---- */
 
 /* The selective scan alone:   u, delta: (B, T, E)   a: (E, N)   b, c: (B, T, N)   d: (E) or NULL
- * h: NULL, or where the first state is, (B, E, N), NULL there for zeros; it becomes the last one
+ * h: NULL, or the address of the first state, (B, E, N), where NULL means zeros; replaced by the
+ * last state
  *     ->   (B, T, E). [scope; SHAPE, DTYPE] */
 wg_tensor *wg__selective_scan(wg_tensor *u, wg_tensor *delta, wg_tensor *a, wg_tensor *b,
                               wg_tensor *c, wg_tensor *d, wg_tensor **h);
 
 /* ---- Of nn/stack.h ---- */
 
-/* The rows of the residual stream x (B, T, C) to which a layer adds the output of its attention:
- * all of x, or (N, C) at inputs->self.output_positions. [scope; SHAPE, INDEX] */
+/* The rows of the residual stream x (B, T, C) that a layer's attention updates: all of x, or (N, C)
+ * at inputs->self.output_positions. [scope; SHAPE, INDEX] */
 wg_tensor *wg__stack_output_rows(wg_tensor *x, const wg_stack_inputs *inputs);
 
 #endif

@@ -14,10 +14,6 @@ void wg_kv_cache_clear(wg_kv_cache *cache) {
     *cache = (wg_kv_cache){.capacity = cache->capacity};
 }
 
-static wg_tensor *new_room(const wg_spec *x, int64_t capacity) {
-    return wg_keep(wg_empty(x->dtype, WG_DIMS(x->shape[0], x->shape[1], capacity, x->shape[3])));
-}
-
 static int check_fits(const wg_tensor *room, const wg_spec *x) {
     const int64_t *shape = room->spec.shape;
     if (shape[0] == x->shape[0] && shape[1] == x->shape[1] && shape[3] == x->shape[3])
@@ -36,8 +32,10 @@ int wg__kv_cache_reserve(wg_kv_cache *cache, const wg_spec *key, const wg_spec *
                        "%lld positions after %lld are more than the cache has room for, %lld",
                        (long long)positions, (long long)cache->length, (long long)cache->capacity);
     if (!cache->key) {
-        cache->key = new_room(key, cache->capacity);
-        cache->value = new_room(value, cache->capacity);
+        wg_spec keys = *key, values = *value;
+        keys.shape[2] = values.shape[2] = cache->capacity;
+        cache->key = wg_keep(wg_empty(keys.dtype, 4, keys.shape));
+        cache->value = wg_keep(wg_empty(values.dtype, 4, values.shape));
         if (!cache->key || !cache->value)
             wg_kv_cache_clear(cache);
         return cache->key ? 0 : -1;

@@ -17,8 +17,8 @@ typedef struct wg_linear {
     wg_tensor *weight; /* (O, I), or (I, O) if transposed; quantized: (O, bytes) u8 */
     wg_tensor *bias;   /* (O), or NULL */
     bool transposed;
-    struct wg__linear_stand_in *stand_in; /* what computes y in its place, as an adapter of lora.h
-                                           * or quantized rows do; NULL: y = x W^T + b */
+    struct wg__linear_stand_in *stand_in; /* computes y instead, as an adapter of lora.h or
+                                           * quantized rows do; NULL: y = x W^T + b */
 } wg_linear;
 
 typedef struct wg_linear_options {
@@ -26,8 +26,8 @@ typedef struct wg_linear_options {
     bool transposed;     /* the weight is stored as (I, O), as GPT-2's "Conv1D" has it */
     wg_initializer init; /* of the weight; default: uniform with variance 1/(3 I), as PyTorch's.
                             The bias begins at 0. */
-    wg_tensor *
-        tied_weight; /* a parameter of that shape of the same tree to share; NULL: one of its own */
+    wg_tensor
+        *tied_weight;     /* a parameter of that shape of the same tree to share; NULL: a new one */
     wg_tensor *tied_bias; /* likewise (O) */
 } wg_linear_options;
 

@@ -5,8 +5,8 @@
  *                                                       `-- A (r, I) -- B (O, r) --'
  *
  * A begins as PyTorch's linear layers do and B at 0, so that the model begins as it was. A layer's
- * adapter is its children lora_A and lora_B, each with a weight and no bias: the paths of the
- * weights are those of PEFT's files after "base_model.model.".
+ * adapter is its children lora_A and lora_B, each with a weight and no bias. Paths of the weights
+ * are the names in PEFT's files, without "base_model.model.".
  *
  *     const char *const targets[] = {"query", "value"};
  *     wg_lora_attach(model, &(wg_lora_options){.rank = 8, .target_count = 2, .targets = targets});
@@ -21,7 +21,7 @@
 
 WG_BEGIN_DECLS
 
-/* Stands among the targets for all linear layers but those below `spared`. */
+/* A target that means all linear layers except those below `spared`. */
 #define WG_LORA_ALL_LINEAR "all-linear"
 
 typedef struct wg_lora_options {
@@ -34,12 +34,12 @@ typedef struct wg_lora_options {
     int target_count;
     const char *const *targets;
 
-    /* Modules that are trained as a whole beside the adapters, such as a new head: their paths, or
-     * ends of them. PEFT's modules_to_save. */
+    /* Modules that are trained whole besides the adapters, for example a new head: their paths, or
+     * ends of their paths. PEFT's modules_to_save. */
     int whole_count;
     const char *const *whole;
 
-    /* Beginnings of paths that WG_LORA_ALL_LINEAR leaves out, such as "lm_head". */
+    /* Prefixes of paths that WG_LORA_ALL_LINEAR leaves out: "lm_head". */
     int spared_count;
     const char *const *spared;
 } wg_lora_options;
@@ -52,8 +52,8 @@ typedef struct wg_lora_options {
 WG_API int64_t wg_lora_attach(wg_module *module, const wg_lora_options *options);
 
 /* Adds each adapter to its weight, W + alpha/r B A, takes the adapters away, and lets all
- * parameters below the root `module` be trained again. What the layers compute stays the same but
- * for rounding. The handles of the adapters are freed: free optimizers and trainers that have them
+ * parameters below the root `module` be trained again. The layers compute the same, up to
+ * rounding. The handles of the adapters are freed: free optimizers and trainers that have them
  * first. Returns the number of layers. After an error some are merged and others not. -1 with
  * [MEMORY; STATE for a quantized weight] */
 WG_API int64_t wg_lora_merge(wg_module *module);

@@ -28,7 +28,6 @@ int wg__check_probability(const char *where, const char *what, double p) {
 
 /* ---- Walking ---- */
 
-/* The module that follows in the order of creation below `top`: parents before children. */
 wg_module *wg__module_next(const wg_module *top, wg_module *module) {
     if (module->first_child)
         return module->first_child;
@@ -51,7 +50,7 @@ wg_slot *wg_module_find(wg_module *module, const char *path) {
             return slot;
     /* A name may hold dots itself, so more than one child can fit the path's beginning. */
     for (wg_module *child = module->first_child; child; child = child->next_sibling) {
-        const size_t length = strlen(child->name); /* 0: the child's slots stand in the path here */
+        const size_t length = strlen(child->name); /* 0: the child adds no part to the path */
         if (length > 0 && (strncmp(path, child->name, length) != 0 || path[length] != '.'))
             continue;
         wg_slot *found = wg_module_find(child, length > 0 ? path + length + 1 : path);
@@ -213,7 +212,8 @@ void wg_module_free(wg_module *root) {
         free_tree(root);
 }
 
-/* A block begins with the one before it, and has the array 16 bytes behind. */
+/* A block of `module->owned` begins with the address of the next block; the array follows after 16
+ * bytes. */
 void *wg__layers_new(wg_module *module, const char *name, int64_t count, wg__layer_maker make,
                      const void *config) {
     enum { BEHIND = 16 };
@@ -267,10 +267,6 @@ void wg_module_checkpoint_activations(wg_module *module, bool on) {
         wg__module_root(module)->checkpoints_activations = on;
 }
 
-bool wg__module_checkpoints_activations(wg_module *module) {
-    return module && wg__module_root(module)->checkpoints_activations;
-}
-
 wg_tensor *wg_dropout(wg_module *module, wg_tensor *x, double p) {
     if (wg__check_probability("dropout", "p", p) < 0)
         return NULL;
@@ -282,7 +278,7 @@ wg_tensor *wg_dropout(wg_module *module, wg_tensor *x, double p) {
 
 /* ---- Slots ---- */
 
-/* -1 with ARGUMENT if another way down the tree leads to the same path. */
+/* -1 with ARGUMENT if the tree has the path already, composed of other names. */
 static int check_path(wg_module *module, const char *name, const char *where) {
     wg_module *root = wg__module_root(module);
     char *path = compose_path(root, module, name);
@@ -325,7 +321,7 @@ wg_module *wg_module_add(wg_module *parent, const char *name, wg_module *child) 
     return child;
 }
 
-/* Hangs a new, empty slot in the module; NULL with an error. */
+/* Appends a new, empty slot to the module; NULL with an error. */
 static wg_slot *append_slot(wg_module *module, const char *name, wg_slot_kind kind,
                             const char *where) {
     if (check_name(module, name, where) < 0 || check_path(module, name, where) < 0)

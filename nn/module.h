@@ -10,8 +10,8 @@
  *           ...
  *
  * A `wg_module` is the first member of every layer and model. A parent owns its children; freeing
- * the root frees all. Paths ("encoder.layer.0.attention.self.query.weight") are composed on demand
- * and are those of each model's published checkpoints. */
+ * the root frees all. Paths ("encoder.layer.0.attention.self.query.weight") are composed on demand.
+ * Each model has the paths of its published checkpoints. */
 #ifndef WG_NN_MODULE_H
 #define WG_NN_MODULE_H
 
@@ -77,11 +77,11 @@ struct wg_module {
     wg_module *parent; /* NULL for a root */
     wg_module *first_child, *last_child, *next_sibling;
     wg_slot *first_slot, *last_slot;
-    void (*destroy)(wg_module *); /* frees what the type owns besides its slots; may be NULL */
-    void *owned;                  /* memory that goes with it, such as an array of its layers */
+    void (*destroy)(wg_module *); /* frees the type's own memory, not the slots; may be NULL */
+    void *owned;                  /* memory freed with the module: arrays of layers */
     bool evaluating; /* of the root: no dropout, running statistics are used and left as they are */
     bool checkpoints_activations; /* of the root: activation checkpointing of its layers */
-    wg_generator generator;       /* of the root: dropout and initialisation draw from it */
+    wg_generator generator;       /* of the root: dropout and initialization draw from it */
 };
 
 /* Allocates `size` bytes (zeroed), whose first member is the module, and adds it to `parent` under
@@ -94,8 +94,8 @@ struct wg_module {
 WG_API void *wg_module_new(wg_module *parent, const char *name, size_t size);
 
 /* Makes a root with everything below it a child of `parent`, under that name: PyTorch's add_module.
- * The mode, the generator and the checkpointing of the parent's root now hold for it; what the
- * child has as a root is forgotten. Returns the child, or NULL with nothing done. [ARGUMENT for a
+ * The mode, the generator and the checkpointing of the parent's root now apply to the child, and
+ * replace the child's own. Returns the child, or NULL with nothing done. [ARGUMENT for a
  * name or a path that is taken, for a child that is no root, and for the root of `parent`; MEMORY]
  */
 WG_API wg_module *wg_module_add(wg_module *parent, const char *name, wg_module *child);
@@ -116,7 +116,7 @@ WG_API wg_generator *wg_module_generator(wg_module *module);
 WG_API void wg_module_train(wg_module *module, bool training);
 WG_API bool wg_module_is_training(wg_module *module);
 
-/* Dropout as layers use it: in training each element of x is zeroed with probability p and the rest
+/* Dropout as layers use it: in training each element of x is zeroed with probability p, otherwise
  * scaled by 1 / (1 - p) (Srivastava et al. 2014); in evaluation, or with p = 0, x itself comes back
  * and nothing is drawn from the root's generator. [scope; ARGUMENT outside 0 <= p < 1, DTYPE] */
 WG_API wg_tensor *wg_dropout(wg_module *module, wg_tensor *x, double p);
@@ -126,7 +126,7 @@ WG_API wg_tensor *wg_dropout(wg_module *module, wg_tensor *x, double p);
  * forward more. It begins as false. */
 WG_API void wg_module_checkpoint_activations(wg_module *module, bool on);
 
-/* Adds a parameter of that shape, f32, uninitialised (see wg_initialize), requiring a gradient.
+/* Adds a parameter of that shape, f32, uninitialized (see wg_initialize), requiring a gradient.
  * Borrowed from the module. NULL with an error. [SHAPE, MEMORY; ARGUMENT for a name taken] */
 WG_API wg_tensor *wg_module_parameter(wg_module *module, const char *name, int ndim,
                                       const int64_t *shape);
@@ -185,7 +185,7 @@ WG_API int wg_module_quantize(wg_module *module, wg_quantization quantization);
 
 /* ---- Where an error happens ----
  * Between these two calls an error of this thread begins with the path of the module in its tree.
- * The layers of the library do so; a layer of one's own may, for its ops:
+ * The layers of the library call them; user-defined layers may, around their ops:
  *
  *     wg_error_place place;
  *     wg_module_enter(&block->module, &place);

@@ -1,4 +1,4 @@
-/* Normalisation: layer, root mean square, Add & Norm, batch, group. */
+/* Normalization: layer, root mean square, Add & Norm, batch, group. */
 #include "nn/norm.h"
 
 #include <math.h>
@@ -125,7 +125,7 @@ static int move_running(wg_tensor *running, wg_tensor *of_batch, double share, d
                : -1;
 }
 
-static wg_tensor *normalise(wg_batch_norm *norm, wg_tensor *x) {
+static wg_tensor *normalize(wg_batch_norm *norm, wg_tensor *x) {
     const bool training = wg_module_is_training(&norm->module);
     const bool of_batch = training || !norm->running_mean;
     const int rank = wg_tensor_ndim(x);
@@ -169,7 +169,7 @@ static wg_tensor *normalise(wg_batch_norm *norm, wg_tensor *x) {
 wg_tensor *wg_batch_norm_forward(wg_batch_norm *norm, wg_tensor *x) {
     wg_error_place place;
     wg_module_enter(&norm->module, &place);
-    return wg_module_leave(&place, normalise(norm, x));
+    return wg_module_leave(&place, normalize(norm, x));
 }
 
 wg_group_norm *wg_group_norm_new(wg_module *parent, const char *name, int64_t groups,
@@ -195,7 +195,7 @@ wg_group_norm *wg_group_norm_new(wg_module *parent, const char *name, int64_t gr
     return wg_module_finish(&norm->module);
 }
 
-static wg_tensor *normalise_groups(wg_group_norm *norm, wg_tensor *x) {
+static wg_tensor *normalize_groups(wg_group_norm *norm, wg_tensor *x) {
     if (!x)
         return NULL;
     if (wg_tensor_ndim(x) < 2 || wg_tensor_size(x, 1) != norm->channels) {
@@ -218,5 +218,5 @@ static wg_tensor *normalise_groups(wg_group_norm *norm, wg_tensor *x) {
 wg_tensor *wg_group_norm_forward(wg_group_norm *norm, wg_tensor *x) {
     wg_error_place place;
     wg_module_enter(&norm->module, &place);
-    return wg_module_leave(&place, normalise_groups(norm, x));
+    return wg_module_leave(&place, normalize_groups(norm, x));
 }

@@ -1,4 +1,4 @@
-/* Normalisation, and the residual connection that goes with it. Weights begin at 1, biases at 0;
+/* Normalization, and the residual connection that goes with it. Weights begin at 1, biases at 0;
  * weight decay leaves both alone. */
 #ifndef WG_NN_NORM_H
 #define WG_NN_NORM_H
@@ -7,7 +7,7 @@
 
 WG_BEGIN_DECLS
 
-/* ---- Layer normalisation, (x - mean) / sqrt(var + eps) * weight + bias over the last axis
+/* ---- Layer normalization, (x - mean) / sqrt(var + eps) * weight + bias over the last axis
  * (Ba et al. 2016, eq. 4) ---- */
 
 typedef struct wg_layer_norm {
@@ -29,7 +29,7 @@ WG_API wg_layer_norm *wg_layer_norm_new(wg_module *parent, const char *name, int
 /* x: (..., C)   ->   (..., C). [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_layer_norm_forward(wg_layer_norm *norm, wg_tensor *x);
 
-/* ---- Root mean square normalisation, x / sqrt(mean(x^2) + eps) * weight over the last axis
+/* ---- Root mean square normalization, x / sqrt(mean(x^2) + eps) * weight over the last axis
  * (Zhang & Sennrich 2019, arXiv:1910.07467) ---- */
 
 typedef struct wg_rms_norm {
@@ -51,7 +51,7 @@ WG_API wg_rms_norm *wg_rms_norm_new(wg_module *parent, const char *name, int64_t
 /* x: (..., C)   ->   (..., C). [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_rms_norm_forward(wg_rms_norm *norm, wg_tensor *x);
 
-/* ---- Add & Norm: the residual connection around any sublayer, with layer normalisation after it
+/* ---- Add & Norm: the residual connection around any sublayer, with layer normalization after it
  * (Vaswani et al. 2017) or before it (Xiong et al. 2020):
  *
  *     post:  y = norm(x + dropout(sublayer(x)))
@@ -69,7 +69,7 @@ typedef struct wg_add_norm {
 } wg_add_norm;
 
 typedef struct wg_add_norm_options {
-    bool pre;              /* normalise before the sublayer */
+    bool pre;              /* normalize before the sublayer */
     double dropout;        /* of the sublayer's output, in training */
     double eps;            /* of the norm; 0: 1e-5; WG_ZERO: 0 */
     const char *norm_name; /* NULL: "norm" */
@@ -83,11 +83,11 @@ WG_API wg_add_norm *wg_add_norm_new(wg_module *parent, const char *name, int64_t
  * x: (..., C)   ->   (..., C). [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_add_norm_before(wg_add_norm *add_norm, wg_tensor *x);
 
-/* x + dropout(y), normalised (post) or not (pre), where y is the output of the sublayer.
+/* x + dropout(y), normalized (post) or not (pre), where y is the output of the sublayer.
  * x, y: (..., C)   ->   (..., C). [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_add_norm_after(wg_add_norm *add_norm, wg_tensor *x, wg_tensor *y);
 
-/* ---- Batch normalisation   (Ioffe & Szegedy 2015, arXiv:1502.03167, algorithms 1 and 2):
+/* ---- Batch normalization   (Ioffe & Szegedy 2015, arXiv:1502.03167, algorithms 1 and 2):
  *
  *     y = (x - mean) / sqrt(var + eps) * weight + bias
  *
@@ -126,10 +126,10 @@ WG_API wg_batch_norm *wg_batch_norm_new(wg_module *parent, const char *name, int
  * statistics are wanted; DTYPE] */
 WG_API wg_tensor *wg_batch_norm_forward(wg_batch_norm *norm, wg_tensor *x);
 
-/* ---- Group normalisation   (Wu & He 2018, arXiv:1803.08494, eq. 1): the channels of an example
- * are cut into groups, and each group is normalised over all its channels and positions, then
- * weighed by channel. One group is the layer normalisation of images; groups of one channel are
- * instance normalisation ---- */
+/* ---- Group normalization   (Wu & He 2018, arXiv:1803.08494, eq. 1): the channels of an example
+ * are cut into groups, and each group is normalized over all its channels and positions, then
+ * weighed by channel. One group is the layer normalization of images; one-channel groups are
+ * instance normalization ---- */
 
 typedef struct wg_group_norm {
     wg_module module;

@@ -64,7 +64,7 @@ typedef struct wg_block_position {
 } wg_block_position;
 
 typedef struct wg_block_position_options {
-    wg_initializer init; /* of both tables; default: that of wg_embedding */
+    wg_initializer init; /* of both tables; default: wg_embedding's */
 } wg_block_position_options;
 
 WG_END_DECLS

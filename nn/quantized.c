@@ -1,4 +1,4 @@
-/* Weights in fewer bytes, of a model that is used and no more trained: see wg_module_quantize. */
+/* Quantized weights, for inference only: see wg_module_quantize. */
 #include "nn/internal.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
@@ -12,8 +12,8 @@ bool wg__is_tied(wg_module *top, const wg_tensor *tensor) {
     return false;
 }
 
-/* How products want a matrix (O, I) that is to be quantized so: its rows side by side, and in bf16
- * where they are no whole blocks. */
+/* The quantization that products read a matrix (O, I) in: rows side by side, or bf16 if a row is
+ * not a whole number of blocks. */
 static wg_quantization quantization_for(const wg_tensor *weight, wg_quantization quantization) {
     return wg_tensor_size(weight, 1) % wg__quantization_block(quantization) == 0
                ? wg__quantization_side_by_side(quantization)
@@ -50,7 +50,7 @@ static int quantize_linear(wg_linear *linear, wg_quantization quantization) {
         place = &(*place)->below;
     while (slot && slot->tensor != linear->weight)
         slot = slot->next;
-    /* A weight to which other slots are tied stays. */
+    /* A weight that other slots share stays as it is. */
     if (as_quantized(*place) || !slot ||
         (!slot->tied && wg__is_tied(wg__module_root(&linear->module), linear->weight)))
         return 0;
@@ -99,8 +99,8 @@ bool wg__quantized_linears_forward(int count, wg_linear *const *linears, wg_tens
     return true;
 }
 
-/* ---- Tables: vectors are read as they are. The quantized table is made when logits are first
- * wanted: only then is it known to be a head. ---- */
+/* ---- Tables: embeddings are read unquantized. The table is quantized when it first computes
+ * logits: only then is it known to be a head. ---- */
 
 wg_tensor *wg__quantized_logits(wg_embedding *table, wg_tensor *x) {
     wg__quantized_head *head = table->quantized;

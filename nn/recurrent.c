@@ -9,10 +9,6 @@
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 
-static int directions_of(const wg_recurrent *layer) {
-    return layer->options.bidirectional ? 2 : 1;
-}
-
 static wg_tensor *parameter(wg_recurrent *layer, const char *kind, int64_t k, bool reverse,
                             int ndim, const int64_t *shape) {
     char name[64];
@@ -45,9 +41,9 @@ static wg_recurrent *recurrent_new(const char *kind, int64_t gates, wg_module *p
     layer->hidden = hidden;
     layer->options = chosen;
     layer->module.destroy = free_weights;
+    const int directions = chosen.bidirectional ? 2 : 1;
     layer->weights =
-        wg__calloc((size_t)wg__times(chosen.layers, directions_of(layer)), sizeof *layer->weights);
-    const int directions = directions_of(layer);
+        wg__calloc((size_t)wg__times(chosen.layers, directions), sizeof *layer->weights);
     const int64_t rows = wg__times(gates, hidden);
     for (int64_t i = 0; layer->weights && i < chosen.layers * directions; i++) {
         const int64_t k = i / directions, width = k == 0 ? in : wg__times(hidden, directions);
@@ -73,8 +69,7 @@ wg_gru *wg_gru_new(wg_module *parent, const char *name, int64_t in, int64_t hidd
     return recurrent_new("gru", 3, parent, name, in, hidden, options);
 }
 
-/* The states of all layers and directions in a row: the first ones, which may be absent, and the
- * last ones. */
+/* States of all layers and directions: at the beginning and at the end of a sequence. */
 typedef struct states {
     wg_tensor *first; /* (layers x directions, B, H), or NULL */
     wg_tensor **last; /* (layers x directions) of (B, H) */
@@ -100,12 +95,11 @@ static int check_input(const wg_recurrent *layer, const char *kind, const wg_ten
 
 static int check_states(const wg_recurrent *layer, const char *kind, const wg_tensor *x,
                         const wg_tensor *first) {
-    const int64_t shape[] = {layer->options.layers * directions_of(layer), wg_tensor_size(x, 1),
+    const int directions = layer->options.bidirectional ? 2 : 1;
+    const int64_t shape[] = {layer->options.layers * directions, wg_tensor_size(x, 1),
                              layer->hidden};
     char text[160];
-    if (!first)
-        return 0;
-    if (first->spec.ndim == 3 && memcmp(first->spec.shape, shape, sizeof shape) == 0)
+    if (!first || (first->spec.ndim == 3 && memcmp(first->spec.shape, shape, sizeof shape) == 0))
         return 0;
     return wg_fail(WG_ERROR_SHAPE, kind, "a first state is %s; wanted (%lld, %lld, %lld)",
                    wg_spec_text(text, sizeof text, &first->spec), (long long)shape[0],
@@ -116,7 +110,7 @@ static int check_states(const wg_recurrent *layer, const char *kind, const wg_te
 static wg_tensor *run_lstm(const wg_recurrent *layer, int64_t i, wg_tensor *x, states *h,
                            states *c) {
     const wg_recurrent_weights *w = &layer->weights[i];
-    const bool reverse = directions_of(layer) == 2 && i % 2;
+    const bool reverse = layer->options.bidirectional && i % 2;
     wg_tensor *bias = w->bias_ih ? wg_add(w->bias_ih, w->bias_hh) : NULL, *y;
     wg_lstm_op(wg_linear_op(x, w->weight_ih, bias), w->weight_hh, first_state(layer, h, i, x),
                first_state(layer, c, i, x), reverse, &y, &c->last[i]);
@@ -126,7 +120,7 @@ static wg_tensor *run_lstm(const wg_recurrent *layer, int64_t i, wg_tensor *x, s
 static wg_tensor *run_gru(const wg_recurrent *layer, int64_t i, wg_tensor *x, states *h,
                           states *c) {
     const wg_recurrent_weights *w = &layer->weights[i];
-    const bool reverse = directions_of(layer) == 2 && i % 2;
+    const bool reverse = layer->options.bidirectional && i % 2;
     (void)c;
     return wg_gru_op(wg_linear_op(x, w->weight_ih, w->bias_ih), w->weight_hh, w->bias_hh,
                      first_state(layer, h, i, x), reverse);
@@ -138,7 +132,7 @@ typedef wg_tensor *(*run_direction)(const wg_recurrent *layer, int64_t i, wg_ten
 /* All layers: x (T, B, I) -> (T, B, H directions). */
 static wg_tensor *run_layers(wg_recurrent *layer, run_direction run, wg_tensor *x, states *h,
                              states *c) {
-    const int directions = directions_of(layer);
+    const int directions = layer->options.bidirectional ? 2 : 1;
     const int64_t length = wg_tensor_size(x, 0);
     for (int64_t k = 0; x && k < layer->options.layers; k++) {
         wg_tensor *y[2] = {NULL};
@@ -155,15 +149,9 @@ static wg_tensor *run_layers(wg_recurrent *layer, run_direction run, wg_tensor *
     return x;
 }
 
-/* Puts the last states into *state, one scope out. */
-static void give_states(const wg_recurrent *layer, const states *s, wg_tensor **state) {
-    const int count = (int)layer->options.layers * directions_of(layer);
-    *state = wg_scope_escape(wg_stack(count, s->last, 0));
-}
-
 static wg_tensor *forward(wg_recurrent *layer, const char *kind, run_direction run, wg_tensor *x,
                           wg_tensor **h, wg_tensor **c) {
-    const size_t count = (size_t)layer->options.layers * (size_t)directions_of(layer);
+    const size_t count = (size_t)layer->options.layers * (layer->options.bidirectional ? 2 : 1);
     wg_error_place place;
     wg_module_enter(&layer->module, &place);
     wg_scope scope;
@@ -185,9 +173,9 @@ static wg_tensor *forward(wg_recurrent *layer, const char *kind, run_direction r
     if (c)
         *c = NULL;
     if (y && h)
-        give_states(layer, &hidden, h);
+        *h = wg_scope_escape(wg_stack((int)count, hidden.last, 0));
     if (y && c)
-        give_states(layer, &cells, c);
+        *c = wg_scope_escape(wg_stack((int)count, cells.last, 0));
     wg__free(hidden.last);
     return wg_module_leave(&place, wg_scope_end(&scope, y));
 }

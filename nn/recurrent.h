@@ -4,9 +4,9 @@
  *                                 &(wg_recurrent_options){.layers = 2, .batch_first = true});
  *     wg_tensor *y = wg_lstm_forward(lstm, x, NULL, NULL);                        (B, T, H)
  *
- * A state holds what a layer remembers of earlier places. A layer begins with the state that
- * forward is given, and forward replaces it by the state after the last place. So a text can be
- * read in parts, as generation does, place by place. */
+ * A state is a layer's memory of earlier positions. Forward starts from the given state and
+ * replaces it by the state after the last position. So a text can be read in parts, as generation
+ * does. */
 #ifndef WG_NN_RECURRENT_H
 #define WG_NN_RECURRENT_H
 
@@ -24,11 +24,11 @@ WG_BEGIN_DECLS
  * uniform in [-1/sqrt(H), 1/sqrt(H)). Biases are left alone by weight decay. ---- */
 
 typedef struct wg_recurrent_options {
-    int64_t layers;     /* one over the other; 0: 1 */
+    int64_t layers;     /* stacked; 0: 1 */
     bool bidirectional; /* a second one from the end to the beginning, beside each: outputs 2 H */
     bool no_bias;
     bool batch_first; /* x and y are (B, T, ...), not (T, B, ...) */
-    double dropout;   /* of what a layer passes to the next one, in training */
+    double dropout;   /* between layers, in training */
 } wg_recurrent_options;
 
 /* The four parameters of a layer in one direction. */
@@ -58,14 +58,14 @@ WG_API wg_gru *wg_gru_new(wg_module *parent, const char *name, int64_t in, int64
 
 /* x: (T, B, I) or with batch_first (B, T, I)   ->   all h of the last layer, (T, B, H), or 2 H if
  * bidirectional, or (B, T, ...).
- * h, c: NULL, or where the first states are, (layers x directions, B, H), layer by layer, forwards
- * and then backwards; NULL there stands for zeros. They become the last ones. [scope; SHAPE, DTYPE]
- */
+ * h, c: NULL, or the addresses of the first states, (layers x directions, B, H), layer by layer,
+ * forwards and then backwards, where NULL means zeros; replaced by the last states. [scope; SHAPE,
+ * DTYPE] */
 WG_API wg_tensor *wg_lstm_forward(wg_lstm *lstm, wg_tensor *x, wg_tensor **h, wg_tensor **c);
 WG_API wg_tensor *wg_gru_forward(wg_gru *gru, wg_tensor *x, wg_tensor **h);
 
-/* ---- minGRU   (Feng et al. 2024, "Were RNNs All We Needed?", section 3.1): gates that look at x
- * alone, so that all places are computed at once, by wg_linear_scan
+/* ---- minGRU   (Feng et al. 2024, "Were RNNs All We Needed?", section 3.1): gates that depend on x
+ * alone, so that all positions are computed at once, by wg_linear_scan
  *
  *     z_t = s(linear_z(x_t))        h_t = (1 - z_t) h_(t-1) + z_t linear_h(x_t) ---- */
 
@@ -78,22 +78,21 @@ typedef struct wg_min_gru {
 WG_API wg_min_gru *wg_min_gru_new(wg_module *parent, const char *name, int64_t in, int64_t hidden,
                                   bool bias);
 
-/* x: (B, T, I)   ->   (B, T, H).   h: NULL, or where the first state is, (B, H), NULL there for
- * zeros; it becomes the last one. [scope; SHAPE, DTYPE] */
+/* x: (B, T, I)   ->   (B, T, H).   h: NULL, or the address of the first state, (B, H), where
+ * NULL means zeros; replaced by the last state. [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_min_gru_forward(wg_min_gru *gru, wg_tensor *x, wg_tensor **h);
 
 /* ---- Mamba's block around a selective state space, S6   (Gu & Dao 2023, algorithm 2, section 3.4,
  * figure 3). With E = expand C inner channels, N = state numbers for each, R = rank of the steps:
  *
- *     x --> in_proj --+--> conv1d, causal, each channel alone --> silu = u --> S6 --> (x) -->
- * out_proj
- *                     '--> z ------------------------------------> silu --------------'
+ *     x --> in_proj --+--> causal conv1d by channel --> silu = u --> S6 --> (x) --> out_proj
+ *                     '--> z ----------------------------> silu ------------'
  *
  *     (d, B, C) = x_proj(u)        D_t = softplus(dt_proj(d_t))        A = -exp(A_log)
  *     h_t = exp(D_t A) h_(t-1) + D_t B_t u_t        y_t = C_t h_t + D u_t
  *
- * The places are computed at once, by wg_linear_scan over (B, T, E, N) numbers. Parameters are
- * those of the published checkpoints: in_proj.weight, conv1d.weight, conv1d.bias, x_proj.weight,
+ * The places are computed at once, by wg_linear_scan over (B, T, E, N) numbers. Parameters
+ * have the published names: in_proj.weight, conv1d.weight, conv1d.bias, x_proj.weight,
  * dt_proj.weight, dt_proj.bias, A_log, D, out_proj.weight. ---- */
 
 typedef struct wg_mamba_options {
@@ -112,18 +111,18 @@ typedef struct wg_mamba {
     wg_mamba_options options;
 } wg_mamba;
 
-/* What a block knows of the places before; {0} of none. */
+/* The state of a block between two calls; {0} at the start of a sequence. */
 typedef struct wg_mamba_state {
     wg_tensor *conv; /* (B, E, kernel - 1): the last inputs of the convolution */
     wg_tensor *h;    /* (B, E, N) */
 } wg_mamba_state;
 
-/* A block from `width` to `width` features, initialised as published. As wg_lstm_new. */
+/* A block from `width` to `width` features, initialized as published. As wg_lstm_new. */
 WG_API wg_mamba *wg_mamba_new(wg_module *parent, const char *name, int64_t width,
                               const wg_mamba_options *options);
 
-/* x: (B, T, C)   ->   (B, T, C).   state: NULL, or where the block begins; it becomes what it is
- * after the last place. [scope; SHAPE, DTYPE] */
+/* x: (B, T, C)   ->   (B, T, C).   state: NULL, or the state to start from; replaced by the
+ * state after the last position. [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_mamba_forward(wg_mamba *mamba, wg_tensor *x, wg_mamba_state *state);
 
 WG_END_DECLS

@@ -6,7 +6,8 @@
 #include "tensor/easy.h"
 #include "tensor/ops.h"
 
-/* The inputs of a layer as a list of tensors, which activation checkpointing keeps. */
+/* Activation checkpointing keeps the inputs of a layer as a list of tensors:
+ * x, 6 tensors of self-attention, 6 of attention to the memory. */
 enum { OF_ATTENTION = 6, TENSORS = 1 + 2 * OF_ATTENTION };
 
 static void list(const wg_attention_inputs *inputs, wg_tensor **tensors) {
@@ -29,13 +30,13 @@ static wg_attention_inputs unlist(const wg_attention_inputs *rest, wg_tensor *co
                                  .window = rest->window};
 }
 
-/* The other arguments of a layer. */
+/* The arguments of a layer besides its tensors. */
 typedef struct layer_call {
     wg_stack_layer layer;
     void *layers;
     int64_t index;
     double dropout;
-    wg_attention_inputs self, memory; /* for what is no tensor in them */
+    wg_attention_inputs self, memory; /* only `causal` and `window` are read */
 } layer_call;
 
 static int run_call(int input_count, wg_tensor *const *tensors, int output_count,
@@ -60,7 +61,8 @@ wg_tensor *wg__stack_output_rows(wg_tensor *x, const wg_stack_inputs *inputs) {
 
 wg_tensor *wg_stack_forward(wg_module *module, int64_t count, wg_stack_layer layer, void *layers,
                             wg_tensor *x, const wg_stack_inputs *inputs) {
-    const bool twice = wg__module_checkpoints_activations(module) && wg_grad_enabled();
+    const bool twice =
+        module && wg__module_root(module)->checkpoints_activations && wg_grad_enabled();
     wg_generator *generator = wg_module_generator(module);
     const wg_activation_checkpoint_options options = {
         .generator_count = 1, .generators = &generator, .context_size = sizeof(layer_call)};

@@ -1,12 +1,12 @@
-/* A stack of layers, one after the other, as all models run them.
+/* Running x through a stack of layers: the core of every model's forward.
  *
  *     x --> layer 0 --> layer 1 --> ... --> layer N-1 --> x
  *              ^           ^                   ^
  *              `-----------`----- inputs ------'          masks, positions, a memory
  *
- * While nothing is recorded, the activations of one layer at a time are alive. While recording, a
- * model with activation checkpointing (wg_module_checkpoint_activations) keeps only the input of
- * each layer, and runs the layer once more in backward. */
+ * Without recording, only the current layer's activations are alive. While recording, a model with
+ * activation checkpointing (wg_module_checkpoint_activations) keeps only the input of each layer,
+ * and runs the layer once more in backward. */
 #ifndef WG_NN_STACK_H
 #define WG_NN_STACK_H
 
@@ -16,16 +16,14 @@ WG_BEGIN_DECLS
 
 /* Inputs of every layer besides x; all may be left out. */
 typedef struct wg_stack_inputs {
-    wg_attention_inputs self, memory; /* without caches and weights. self.output_positions, (N), are
-                                       * those of the last layer, which gives (N, C); other layers
-                                       * are given NULL there */
+    wg_attention_inputs self, memory; /* without caches and weights. self.output_positions, (N),
+                                       * reach the last layer only, which gives (N, C) */
     wg_kv_cache *self_caches, *memory_caches; /* of generation: one a layer, or NULL */
-    double dropout;                           /* of the layers, for those that have none of their
-                                                 own */
+    double dropout;                           /* for layers without a dropout member */
 } wg_stack_inputs;
 
-/* Layer `index` of `layers`, a model or whatever holds them: x -> x. In `inputs` the caches of self
- * and memory are those of this layer. */
+/* Layer `index` of `layers`, a model or whatever holds them: x -> x. `inputs` holds the caches of
+ * this layer. */
 typedef wg_tensor *(*wg_stack_layer)(void *layers, int64_t index, wg_tensor *x,
                                      const wg_stack_inputs *inputs);
 

@@ -209,7 +209,7 @@ static outcome run(int index, bool recompute) {
     outcome found = {.model = models[index].make()};
     assert_no_error();
     wg_module_checkpoint_activations(found.model, recompute);
-    ck_assert_int_eq(wg__module_checkpoints_activations(found.model), recompute);
+    ck_assert_int_eq(wg__module_root(found.model)->checkpoints_activations, recompute);
     const int64_t before = peak_begin();
     for (int pass = 0; pass < 2; pass++) {
         wg_scope scope;
