@@ -56,29 +56,14 @@ static void sizes_of(const void *measured, wg_model_sizes *sizes) {
     sizes->segments = config->type_vocab_size;
     sizes->head_dropout = config->hidden_dropout_prob;
     sizes->pools_first = true;
-    sizes->head_init = wg__truncated_init(config->initializer_range);
+    sizes->head_init = (wg_initializer){WG_INIT_TRUNCATED_NORMAL, config->initializer_range};
 }
 
-static wg_linear *dense(wg_module *parent, const char *name, int64_t out,
-                        const wg_bert_config *config) {
-    const wg_linear_options options = {.init = wg__truncated_init(config->initializer_range)};
-    return wg_linear_new(parent, name, config->hidden_size, out, &options);
-}
-
-static wg_add_norm *add_norm(wg_module *parent, const char *name, const wg_bert_config *config) {
-    const wg_add_norm_options options = {
-        .dropout = config->hidden_dropout_prob,
-        .eps = config->layer_norm_eps,
-        .norm_name = "LayerNorm",
-    };
-    return wg_add_norm_new(parent, name, config->hidden_size, &options);
-}
-
-/* The published names are those of an older program's classes, so some parts of a layer stand at
- * other places of the tree than where they belong in the paper. */
+/* The published names follow the classes of an older program: "output.dense" is the feed-forward
+ * net's second layer, and the norms are in "attention.output" and "output". */
 static void *layer_new(wg_module *parent, const char *name, int64_t index, const void *from) {
     const wg_bert_config *config = from;
-    const wg_initializer init = wg__truncated_init(config->initializer_range);
+    const wg_initializer init = {WG_INIT_TRUNCATED_NORMAL, config->initializer_range};
     (void)index;
     wg_bert_layer *layer = wg_module_new(parent, name, sizeof *layer);
     if (!layer)
@@ -98,13 +83,18 @@ static void *layer_new(wg_module *parent, const char *name, int64_t index, const
         .up_name = "intermediate.dense",
         .down_name = "output.dense",
     };
-    int64_t width = config->hidden_size;
+    const wg_add_norm_options add_norm = {
+        .dropout = config->hidden_dropout_prob,
+        .eps = config->layer_norm_eps,
+        .norm_name = "LayerNorm",
+    };
+    const int64_t width = config->hidden_size;
     layer->attention = wg_multi_head_attention_new(module, "attention", width,
                                                    config->num_attention_heads, &attention);
-    layer->attention_norm = add_norm(module, "attention.output", config);
+    layer->attention_norm = wg_add_norm_new(module, "attention.output", width, &add_norm);
     layer->feed_forward =
         wg_feed_forward_new(module, "", width, config->intermediate_size, &feed_forward);
-    layer->output_norm = add_norm(module, "output", config);
+    layer->output_norm = wg_add_norm_new(module, "output", width, &add_norm);
     return wg_module_finish(module);
 }
 
@@ -120,7 +110,8 @@ wg_bert *wg__bert_new(wg_module *parent, const char *name, const wg_bert_config 
     wg_module *module = &bert->module;
     const int64_t width = config->hidden_size;
     const wg_layer_norm_options norm = {.eps = config->layer_norm_eps};
-    const wg_embedding_options table = {.init = wg__truncated_init(config->initializer_range)};
+    const wg_initializer init = {WG_INIT_TRUNCATED_NORMAL, config->initializer_range};
+    const wg_embedding_options table = {.init = init};
     wg_embedding_options words = table;
     words.has_padding = true;
     words.padding_index = config->pad_token_id;
@@ -134,11 +125,13 @@ wg_bert *wg__bert_new(wg_module *parent, const char *name, const wg_bert_config 
     bert->layers =
         wg__layers_new(module, "encoder.layer", config->num_hidden_layers, layer_new, config);
     if (!options || !options->no_pooler)
-        bert->pooler = dense(module, "pooler.dense", width, config);
+        bert->pooler =
+            wg_linear_new(module, "pooler.dense", width, width, &(wg_linear_options){.init = init});
     return wg_module_finish(module);
 }
 
-wg_bert_for_pretraining *wg__bert_for_pretraining_new(const wg_bert_config *config, uint64_t seed) {
+void *wg__bert_for_pretraining_new(const void *from, uint64_t seed) {
+    const wg_bert_config *config = from;
     wg_bert_for_pretraining *model = wg_module_new(NULL, "", sizeof *model);
     if (!model)
         return NULL;
@@ -148,7 +141,10 @@ wg_bert_for_pretraining *wg__bert_for_pretraining_new(const wg_bert_config *conf
         model->predictions =
             wg__bert_predictions_new(&model->module, "cls.predictions", model->bert,
                                      config->hidden_act, "transform.dense", "transform.LayerNorm");
-    model->next_sentence = dense(&model->module, "cls.seq_relationship", 2, config);
+    const wg_linear_options next_sentence = {
+        .init = {WG_INIT_TRUNCATED_NORMAL, config->initializer_range}};
+    model->next_sentence = wg_linear_new(&model->module, "cls.seq_relationship",
+                                         config->hidden_size, 2, &next_sentence);
     return wg_module_finish(&model->module);
 }
 
@@ -219,7 +215,9 @@ wg_bert_predictions *wg__bert_predictions_new(wg_module *parent, const char *nam
     wg_module *module = &head->module;
     head->activation = activation;
     wg_tensor *bias = wg__vector_parameter(module, "bias", config->vocab_size, 0);
-    head->dense = dense(module, dense_name, config->hidden_size, config);
+    const wg_linear_options dense = {.init = {WG_INIT_TRUNCATED_NORMAL, config->initializer_range}};
+    head->dense =
+        wg_linear_new(module, dense_name, config->hidden_size, config->hidden_size, &dense);
     head->norm = wg_layer_norm_new(module, norm_name, config->hidden_size,
                                    &(wg_layer_norm_options){.eps = config->layer_norm_eps});
     const wg_linear_options tied = {.tied_weight = bert->word_embeddings->weight,
@@ -238,22 +236,8 @@ static wg_model_head head_of(wg_module *module, wg_tensor *hidden) {
     return wg__bert_predictions_head(((wg_bert_for_pretraining *)module)->predictions, hidden);
 }
 
-static wg_module *create(const void *config, uint64_t seed) {
-    return (wg_module *)wg__bert_for_pretraining_new(config, seed);
-}
-
-static const void *config_of(const wg_module *module) {
-    return &((const wg_bert_for_pretraining *)module)->bert->config;
-}
-
-static wg_module *encoder_new(wg_module *parent, const char *name, const void *config,
-                              bool pooler) {
-    wg_bert *bert = wg__bert_new(parent, name, config, &(wg_bert_options){.no_pooler = !pooler});
-    return bert ? &bert->module : NULL;
-}
-
-static wg_module *encoder_of(wg_module *module) {
-    return &((wg_bert_for_pretraining *)module)->bert->module;
+static void *encoder_new(wg_module *parent, const char *name, const void *config, bool pooler) {
+    return wg__bert_new(parent, name, config, &(wg_bert_options){.no_pooler = !pooler});
 }
 
 static wg_linear *next_sentence_of(wg_module *module) {
@@ -279,7 +263,7 @@ const wg_model_type wg_bert_type = {
     .objectives = "masked-lm",
     .check = check,
     .sizes = sizes_of,
-    .config = config_of,
+    .config = wg__encoder_config,
     .names = {.architecture = "BertForPreTraining",
               .classifier = "BertForSequenceClassification",
               .answerer = "BertForQuestionAnswering",
@@ -290,12 +274,12 @@ const wg_model_type wg_bert_type = {
               .ignored = {"embeddings.position_ids", "embeddings.token_type_ids"},
               .optional = {"cls."},
               .adapted = {"query", "value"}},
-    .create = create,
+    .create = wg__bert_for_pretraining_new,
     .head = head_of,
     .encoder = {.name = "bert",
                 .make = encoder_new,
                 .forward = wg__bert_forward,
                 .pool = wg__bert_pool,
-                .of = encoder_of,
+                .of = wg__encoder_of,
                 .next_sentence = next_sentence_of},
 };

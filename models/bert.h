@@ -7,7 +7,7 @@
  *        | first position, dense, tanh
  *     pooled (B, C) ---------> next sentence: logits (B, 2), class 0: "B follows A"
  *
- * Parameter paths are those of the published PyTorch checkpoints
+ * Parameters have the names of the published PyTorch checkpoints
  * (bert.encoder.layer.0.attention.self.query.weight ... cls.seq_relationship.bias). */
 #ifndef WG_MODELS_BERT_H
 #define WG_MODELS_BERT_H
@@ -60,13 +60,13 @@ typedef struct wg_bert {
 
 typedef struct wg_bert_options {
     bool no_pooler;         /* of models that use the sequence output alone */
-    int64_t first_position; /* rows of the position table before that of position 0 (RoBERTa's) */
+    int64_t first_position; /* the row of position 0 in the position table; above 0 in RoBERTa */
 } wg_bert_options;
 
-/* The encoder with its pooler, unless options say otherwise, initialised as the paper's code does:
- * weights from a normal distribution with standard deviation initializer_range, truncated at two of
- * them; biases 0, norms 1; the padding token's vector 0. `parent` owns it; NULL makes it a root.
- * Fine-tuning heads hang a child "bert". NULL with [ARGUMENT, MEMORY] */
+/* The encoder, with a pooler unless no_pooler. Weights begin as in the paper's code: normal with
+ * standard deviation initializer_range, truncated at two standard deviations; biases 0, norms 1,
+ * the padding token's vector 0. `parent` owns it; NULL makes it a root. Models with a fine-tuning
+ * head name it "bert". NULL with [ARGUMENT, MEMORY] */
 wg_bert *wg__bert_new(wg_module *parent, const char *name, const wg_bert_config *config,
                       const wg_bert_options *options);
 
@@ -93,7 +93,7 @@ wg_bert_predictions *wg__bert_predictions_new(wg_module *parent, const char *nam
                                               const wg_bert *bert, wg_activation activation,
                                               const char *dense_name, const char *norm_name);
 
-/* The wg_model_type.head of models with such a head. */
+/* The wg_model_type.head of BERT and RoBERTa. */
 wg_model_head wg__bert_predictions_head(wg_bert_predictions *head, wg_tensor *hidden);
 
 typedef struct wg_bert_for_pretraining {

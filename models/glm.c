@@ -14,8 +14,7 @@
 
 #define WHERE "glm_config" /* in messages */
 
-/* The vocabulary is that of bert-base-uncased with the tokens of GLM, filled up to a multiple of
- * 128. */
+/* The vocabulary of bert-base-uncased plus GLM's own tokens, rounded up to a multiple of 128. */
 #define PRESET(layers, width, heads)                                                               \
     &(const wg_glm_config) {                                                                       \
         .vocab_size = 30592, .hidden_size = width, .num_layers = layers,                           \
@@ -68,8 +67,8 @@ static int check(const void *checked) {
                              "hidden_size", config->hidden_size);
 }
 
-/* The tokens that GLM adds to a vocabulary that lacks them are not learnt. A preset takes the
- * vocabulary's size, and has as many positions as the sequences. */
+/* A vocabulary without GLM's four tokens gets them added, so a tokenizer learns four tokens fewer.
+ * A preset takes the vocabulary's size, and the length of the sequences as its positions. */
 static int fit_config(void *fitting, wg_model_fit *fit) {
     enum { ADDED_TOKENS = 4 };
     wg_glm_config *config = fitting;
@@ -85,18 +84,14 @@ static int fit_config(void *fitting, wg_model_fit *fit) {
     return 0;
 }
 
-static wg_layer_norm *norm(wg_module *parent, const char *name, const wg_glm_config *config) {
-    const wg_layer_norm_options options = {.eps = config->layernorm_epsilon};
-    return wg_layer_norm_new(parent, name, config->hidden_size, &options);
-}
-
-/* GLM has taken over the order of layer normalisation and residual connections, and how their
- * weights begin, from Megatron-LM (section 2.2). */
+/* The order of layer normalization and residual connections, and the initial weights, are
+ * Megatron-LM's (section 2.2). */
 static void *layer_new(wg_module *parent, const char *name, int64_t index, const void *from) {
     const wg_glm_config *config = from;
-    const wg_initializer init = wg__normal_init(config->initializer_range),
-                         residual =
-                             wg__residual_init(config->initializer_range, config->num_layers);
+    const double range = config->initializer_range;
+    const wg_initializer init = {WG_INIT_NORMAL, range},
+                         residual = {WG_INIT_NORMAL,
+                                     wg__residual_scale(range, 2 * config->num_layers)};
     (void)index;
     wg_gpt_layer *layer = wg_module_new(parent, name, sizeof *layer);
     if (!layer)
@@ -118,20 +113,22 @@ static void *layer_new(wg_module *parent, const char *name, int64_t index, const
         .up_name = "dense_h_to_4h",
         .down_name = "dense_4h_to_h",
     };
-    layer->attention_norm = norm(module, "input_layernorm", config);
+    const wg_layer_norm_options norm = {.eps = config->layernorm_epsilon};
+    layer->attention_norm = wg_layer_norm_new(module, "input_layernorm", width, &norm);
     layer->attention = wg_multi_head_attention_new(module, "attention", width,
                                                    config->num_attention_heads, &attention);
-    layer->net_norm = norm(module, "post_attention_layernorm", config);
+    layer->net_norm = wg_layer_norm_new(module, "post_attention_layernorm", width, &norm);
     layer->net = wg_feed_forward_new(module, "mlp", width, 4 * width, &mlp);
     return wg_module_finish(module);
 }
 
-wg_glm *wg__glm_new(const wg_glm_config *config, uint64_t seed) {
+void *wg__glm_new(const void *from, uint64_t seed) {
+    const wg_glm_config *config = from;
     wg_glm *model = wg__model_root(&wg_glm_type, config, sizeof *model, seed);
     if (!model)
         return NULL;
     wg_module *module = &model->module;
-    const wg_initializer init = wg__normal_init(config->initializer_range);
+    const wg_initializer init = {WG_INIT_NORMAL, config->initializer_range};
     const wg_embedding_options embedding = {.init = init};
     const int64_t width = config->hidden_size, positions = config->max_sequence_length + 1;
     model->words =
@@ -140,7 +137,8 @@ wg_glm *wg__glm_new(const wg_glm_config *config, uint64_t seed) {
     model->positions = wg__block_position_new(module, "transformer", positions, width, &tables);
     model->layers =
         wg__layers_new(module, "transformer.layers", config->num_layers, layer_new, config);
-    model->norm = norm(module, "transformer.final_layernorm", config);
+    const wg_layer_norm_options norm = {.eps = config->layernorm_epsilon};
+    model->norm = wg_layer_norm_new(module, "transformer.final_layernorm", width, &norm);
     return wg_module_finish(module);
 }
 
@@ -193,11 +191,7 @@ static wg_model_head head_of(wg_module *module, wg_tensor *hidden) {
     return (wg_model_head){.table = ((wg_glm *)module)->words, .hidden = hidden};
 }
 
-static wg_module *create(const void *config, uint64_t seed) {
-    return (wg_module *)wg__glm_new(config, seed);
-}
-
-/* The decays of training are those of the published code. */
+/* The weight decay and beta2 of training are the published code's. */
 const wg_model_type wg_glm_type = {
     .name = "glm",
     .model_type = "glm",
@@ -225,7 +219,7 @@ const wg_model_type wg_glm_type = {
               .outer = "glm.",
               .kept = {"cloze"},
               .adapted = {"query_key_value"}},
-    .create = create,
+    .create = wg__glm_new,
     .forward = forward,
     .head = head_of,
 };

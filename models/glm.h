@@ -4,10 +4,10 @@
  *     ids -> word + position + block position -> N x [ x + attention(norm(x)) -> x + mlp(norm(x)) ]
  *         -> norm -> logits
  *
- * A sequence is Part A, a text with masks in it, and then Part B, the spans that the masks stand
- * for (data/tokenizer/kind.h). Every position sees all of Part A; one of Part B also sees
- * the positions before it in Part B. Layer normalisation comes before each sublayer, a tanh GELU
- * between the linear layers, logits from the word table. Parameter paths are those of the published
+ * A sequence is Part A, a text with masks in it, and then Part B, the masked spans
+ * (data/tokenizer/kind.h). Every position sees all of Part A; a position of Part B also sees the
+ * positions before it in Part B. Layer normalization comes before each sublayer, a tanh GELU
+ * between the linear layers, logits from the word table. Parameters have the names of the published
  * code (word_embeddings.weight, transformer.layers.0.attention.query_key_value.weight ...
  * transformer.final_layernorm.bias). */
 #ifndef WG_MODELS_GLM_H

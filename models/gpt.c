@@ -69,15 +69,12 @@ static int check(const void *checked) {
     return wg__check_divides(WHERE, "n_head", config->n_head, "n_embd", config->n_embd);
 }
 
-static wg_layer_norm *norm(wg_module *parent, const char *name, const wg_gpt_config *config) {
-    const wg_layer_norm_options options = {.eps = config->layer_norm_epsilon};
-    return wg_layer_norm_new(parent, name, config->n_embd, &options);
-}
-
 static void *layer_new(wg_module *parent, const char *name, int64_t index, const void *from) {
     const wg_gpt_config *config = from;
-    const wg_initializer init = wg__normal_init(config->initializer_range),
-                         residual = wg__residual_init(config->initializer_range, config->n_layer);
+    const double range = config->initializer_range;
+    const wg_initializer init = {WG_INIT_NORMAL, range},
+                         residual = {WG_INIT_NORMAL,
+                                     wg__residual_scale(range, 2 * config->n_layer)};
     (void)index;
     wg_gpt_layer *layer = wg_module_new(parent, name, sizeof *layer);
     if (!layer)
@@ -101,26 +98,29 @@ static void *layer_new(wg_module *parent, const char *name, int64_t index, const
         .up_name = "c_fc",
         .down_name = "c_proj",
     };
-    layer->attention_norm = norm(module, "ln_1", config);
+    const wg_layer_norm_options norm = {.eps = config->layer_norm_epsilon};
+    layer->attention_norm = wg_layer_norm_new(module, "ln_1", config->n_embd, &norm);
     layer->attention =
         wg_multi_head_attention_new(module, "attn", config->n_embd, config->n_head, &attention);
-    layer->net_norm = norm(module, "ln_2", config);
+    layer->net_norm = wg_layer_norm_new(module, "ln_2", config->n_embd, &norm);
     layer->net = wg_feed_forward_new(module, "mlp", config->n_embd, config->n_inner, &net);
     return wg_module_finish(module);
 }
 
-wg_gpt *wg__gpt_new(const wg_gpt_config *config, uint64_t seed) {
+void *wg__gpt_new(const void *from, uint64_t seed) {
+    const wg_gpt_config *config = from;
     wg_gpt *model = wg__model_root(&wg_gpt_type, config, sizeof *model, seed);
     if (!model)
         return NULL;
     wg_module *module = &model->module;
-    const wg_embedding_options embedding = {.init = wg__normal_init(config->initializer_range)};
+    const wg_embedding_options embedding = {.init = {WG_INIT_NORMAL, config->initializer_range}};
     model->words =
         wg_embedding_new(module, "transformer.wte", config->vocab_size, config->n_embd, &embedding);
     model->positions = wg_embedding_new(module, "transformer.wpe", config->n_positions,
                                         config->n_embd, &embedding);
     model->layers = wg__layers_new(module, "transformer.h", config->n_layer, layer_new, config);
-    model->norm = norm(module, "transformer.ln_f", config);
+    const wg_layer_norm_options norm = {.eps = config->layer_norm_epsilon};
+    model->norm = wg_layer_norm_new(module, "transformer.ln_f", config->n_embd, &norm);
     return wg_module_finish(module);
 }
 
@@ -168,10 +168,6 @@ static wg_model_head head_of(wg_module *module, wg_tensor *hidden) {
     return (wg_model_head){.table = ((wg_gpt *)module)->words, .hidden = hidden};
 }
 
-static wg_module *create(const void *config, uint64_t seed) {
-    return (wg_module *)wg__gpt_new(config, seed);
-}
-
 const wg_model_type wg_gpt_type = {
     .name = "gpt",
     .model_type = "gpt2",
@@ -197,7 +193,7 @@ const wg_model_type wg_gpt_type = {
               .ignored = {".attn.bias", ".attn.masked_bias"},
               .copies = {{"lm_head.weight", "transformer.wte.weight"}},
               .adapted = {"c_attn"}},
-    .create = create,
+    .create = wg__gpt_new,
     .forward = forward,
     .head = head_of,
 };

@@ -4,9 +4,9 @@
  *     ids -> word + position -> N x [ x + attention(norm(x)) -> x + net(norm(x)) ] -> norm
  *         -> logits
  *
- * Learned positions, layer normalisation before each sublayer, a tanh GELU, logits by the word
- * table. Parameter paths are those of the published PyTorch checkpoints
- * (transformer.h.0.attn.c_attn.weight ... transformer.ln_f.bias), whose weights stand as (I, O). */
+ * Learned positions, layer normalization before each sublayer, a tanh GELU, logits by the word
+ * table. Parameters have the names of the published PyTorch checkpoints
+ * (transformer.h.0.attn.c_attn.weight ... transformer.ln_f.bias), which store weights as (I, O). */
 #ifndef WG_MODELS_GPT_H
 #define WG_MODELS_GPT_H
 

@@ -49,8 +49,9 @@
         __VA_ARGS__, NULL                                                                          \
     }
 
-/* What a row is, for functions that treat all models alike: sizes, what a new model takes from its
- * tokenizer and its run, and which keys a user's file may leave out for that. */
+/* The role of a row, so that functions can treat all models alike: which rows are sizes, which
+ * values a new model takes from its tokenizer and its run, and which keys a user's file may leave
+ * out. */
 enum {
     WG__VOCABULARY = 1,    /* may be left out */
     WG__OWN_VOCABULARY,    /* a file has it; a preset takes the tokenizer's */
@@ -60,10 +61,10 @@ enum {
     WG__PAD,
     WG__CLASS,
     WG__SEPARATOR,
-    WG__POSITIONS,        /* a preset keeps them; or has as many as the sequences of the run; or */
-    WG__POSITIONS_OF_RUN, /* so many if it has fewer; or keeps so many behind the rows up to that */
-    WG__POSITIONS_RAISED, /* of the padding */
-    WG__POSITIONS_BEHIND_PAD,
+    WG__POSITIONS,            /* a preset's number stays */
+    WG__POSITIONS_OF_RUN,     /* a preset takes the length of the run's sequences */
+    WG__POSITIONS_RAISED,     /* a preset's number is raised to the length of the run's sequences */
+    WG__POSITIONS_BEHIND_PAD, /* a preset's number stays, beyond the rows of the padding */
     WG__WIDTH,
     WG__LAYERS,
     WG__ROLES
@@ -84,7 +85,7 @@ enum {
             .standard = "0.02", .help = "the standard deviation that weights begin with"           \
     }
 
-/* Those of BERT's layers. */
+/* The rows of BERT's layers. */
 #define WG__BERT_ROWS(dropout)                                                                     \
     WG__WIDTH_ROW(hidden_size), WG__LAYERS_ROW(num_hidden_layers),                                 \
         {AT(num_attention_heads), WG__SIZE, .help = "heads, a divisor of the width"},              \
@@ -112,8 +113,8 @@ WG__COMMAND const char *wg__model_preset_name(int index);
 WG__COMMAND const wg_model_preset *wg__model_preset_find(const wg_model_type *type,
                                                          const char *name);
 
-/* Reads a user's configuration file for a new model, which may leave out the keys that
- * wg_model_config_fit sets; without such gaps it is checked. -1 with [FORMAT, MEMORY; ARGUMENT,
+/* Reads a user's configuration file for a new model. It may leave out the keys that
+ * wg_model_config_fit sets; a complete file is checked. -1 with [FORMAT, MEMORY; ARGUMENT,
  * also for another model_type] */
 WG__COMMAND int wg__model_config_open(const wg_model_type *type, wg_config *file, void *config);
 
@@ -124,7 +125,8 @@ int wg__model_config_check(const wg_model_type *type, const void *config);
  * making it. -1 with [STATE for a model_type that is not known; FORMAT, ARGUMENT, MEMORY] */
 WG__COMMAND int wg__model_costs_of_config(const char *json, wg_model_costs *costs);
 
-/* Sets *value to that of the tokenizer or the run, unless the user's file has the key. */
+/* Sets *value to `fitted`, a value of the tokenizer or the run, unless the user's file has the key.
+ */
 void wg__fit(const wg_model_fit *fit, const char *key, int64_t *value, int64_t fitted);
 
 /* How decoders are trained: Touvron et al. 2023, section 2.2: AdamW (0.9, 0.95), cosine to a tenth,
@@ -140,8 +142,7 @@ void wg__fit(const wg_model_fit *fit, const char *key, int64_t *value, int64_t f
     "{\"optimizer\": \"muon\", \"lr\": 0.006, \"weight-decay\": 0.05, \"schedule\": \"linear\", "  \
     "\"final\": 0, \"longest-warmup\": 60, \"batch\": 16}"
 
-/* The row of a model's table of bigrams; published files have no such key, so that 0 is not
- * written. */
+/* The row of a model's table of bigrams. Published files lack the key, so 0 is not written. */
 #define WG__BIGRAM_ROW                                                                             \
     {                                                                                              \
         AT(bigram_vocab_size),                                                                     \
@@ -158,39 +159,28 @@ void wg__fit(const wg_model_fit *fit, const char *key, int64_t *value, int64_t f
  * with [ARGUMENT for the configuration; MEMORY] */
 void *wg__model_root(const wg_model_type *type, const void *config, size_t size, uint64_t seed);
 
-/* Each makes the root of a model, freed with wg_module_free(&model->module); its generator, for
- * initial values and dropout, begins at `seed`. As a wg_model it is {&wg_NAME_type,
- * &model->module}. GPT, GLM and LLaMA begin with weights from a normal distribution with standard
- * deviation initializer_range, projections back onto the residual stream with 1/sqrt(2 N) of it
- * (Radford et al. 2019); T5 as Mesh TensorFlow does; the Transformer with vectors of variance 1/C
- * and other weights Xavier uniform; all with biases 0 and norms 1. NULL with [ARGUMENT, MEMORY] */
-wg_bert_for_pretraining *wg__bert_for_pretraining_new(const wg_bert_config *config, uint64_t seed);
-wg_roberta_for_masked_lm *wg__roberta_for_masked_lm_new(const wg_roberta_config *config,
-                                                        uint64_t seed);
-wg_modernbert_for_masked_lm *wg__modernbert_for_masked_lm_new(const wg_modernbert_config *config,
-                                                              uint64_t seed);
-wg_gpt *wg__gpt_new(const wg_gpt_config *config, uint64_t seed);
-wg_glm *wg__glm_new(const wg_glm_config *config, uint64_t seed);
-wg_llama *wg__llama_new(const wg_llama_config *config, uint64_t seed);
-wg_t5 *wg__t5_new(const wg_t5_config *config, uint64_t seed);
-wg_transformer *wg__transformer_new(const wg_transformer_config *config, uint64_t seed);
+/* Each makes the root of a model, a wg_bert_for_pretraining... from a wg_bert_config..., freed with
+ * wg_module_free; its generator, for initial values and dropout, begins at `seed`. GPT, GLM and
+ * LLaMA begin with weights from a normal distribution with standard deviation initializer_range,
+ * projections back onto the residual stream with 1/sqrt(2 N) of it (Radford et al. 2019); T5 as
+ * Mesh TensorFlow does; the Transformer with vectors of variance 1/C and other weights Xavier
+ * uniform; all with biases 0 and norms 1. NULL with [ARGUMENT, MEMORY] */
+void *wg__bert_for_pretraining_new(const void *config, uint64_t seed);
+void *wg__roberta_for_masked_lm_new(const void *config, uint64_t seed);
+void *wg__modernbert_for_masked_lm_new(const void *config, uint64_t seed);
+void *wg__gpt_new(const void *config, uint64_t seed);
+void *wg__glm_new(const void *config, uint64_t seed);
+void *wg__llama_new(const void *config, uint64_t seed);
+void *wg__t5_new(const void *config, uint64_t seed);
+void *wg__transformer_new(const void *config, uint64_t seed);
 
-/* The configuration of such a root. */
+/* The configuration of a root that wg__model_root made. */
 const void *wg__root_config(const wg_module *root);
 
-static inline wg_initializer wg__normal_init(double range) {
-    return (wg_initializer){WG_INIT_NORMAL, range};
-}
-
-static inline wg_initializer wg__truncated_init(double range) {
-    return (wg_initializer){WG_INIT_TRUNCATED_NORMAL, range};
-}
-
-/* Weights of layers that add to the residual stream begin smaller, the more such layers there are:
- * two a block   (Radford et al. 2019, section 2.3). */
-static inline wg_initializer wg__residual_init(double range, int64_t layers) {
-    return wg__normal_init(wg__residual_scale(range, 2 * layers));
-}
+/* The encoder of a pretrained encoder, its first child; and the encoder's configuration, its first
+ * member after the module. */
+wg_module *wg__encoder_of(wg_module *model);
+const void *wg__encoder_config(const wg_module *model);
 
 /* Rotary tables of all positions for heads of that width, kept. [ARGUMENT, MEMORY] */
 int wg__keep_rotary(int64_t width, int64_t positions, const wg_rotary_options *options,
@@ -198,7 +188,7 @@ int wg__keep_rotary(int64_t width, int64_t positions, const wg_rotary_options *o
 
 /* ---- Forward ---- */
 
-/* The rows of a rotary table at the positions of inputs, of which the first is `first`: (T, D/2),
+/* The rows of a rotary table at the positions of inputs, which begin at `first`: (T, D/2),
  * or (B, 1, T, D/2) at position_ids. [scope] */
 wg_tensor *wg__rotary_rows(wg_tensor *table, const wg_model_inputs *inputs, int64_t first,
                            wg_dtype dtype);
@@ -213,9 +203,9 @@ wg_embedding *wg__bigrams_new(wg_module *parent, const char *name, int64_t rows,
  * embeddings in place of ids] */
 wg_tensor *wg__add_bigrams(wg_embedding *table, wg_tensor *words, const wg_model_inputs *inputs);
 
-/* The position of the first of inputs->ids, (B, T), or of inputs->embeddings, (B, T, C): behind
- * what the caches hold. -1 with SHAPE for ids of another rank, or if they reach beyond `longest`
- * and no position_ids say where they stand; -1 without ids. */
+/* The position of the first of inputs->ids, (B, T), or of inputs->embeddings, (B, T, C): the number
+ * of cached positions. -1 with SHAPE for ids of another rank, or if they reach beyond `longest`
+ * without position_ids; -1 without ids. */
 int64_t wg__first_position(const char *where, const wg_model_inputs *inputs, int64_t longest);
 
 /* -1 with ARGUMENT unless there are states of an encoder in inputs->memory. */
@@ -227,7 +217,7 @@ int wg__check_memory_states(const char *where, const wg_model_inputs *inputs);
 double wg__model_bytes(const wg_model_type *type, const void *config);
 int wg__model_check_memory(const wg_model_type *type, const void *config);
 
-/* The bytes of all tensors below a module, tied ones once; of one. */
+/* The bytes of all tensors below a module, tied ones once; the bytes of a tensor. */
 double wg__state_bytes(const wg_module *module);
 double wg__tensor_bytes(const wg_tensor *x);
 
@@ -266,7 +256,7 @@ int wg__model_read_weights(wg_checkpoint *file, wg_module *module);
 /* 0 if it can be used; -1 with [ARGUMENT, naming the member, its value and the rule] */
 WG__COMMAND int wg__sampling_validate(const wg_sampling *sampling);
 
-/* The probabilities (count) by which a token is drawn after the tokens `seen`, given the logits
+/* The probabilities (count) of the next token after the tokens `seen`, given the logits
  * (count) of all. Of equal logits the first counts as likelier. -inf is probability 0.
  * [ARGUMENT as above, also for logits with NaN or inf, or all of them -inf; INDEX for a token seen
  * that has no logit] */

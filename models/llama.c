@@ -27,7 +27,7 @@
         SIZES(__VA_ARGS__)                                                                         \
     }
 
-/* Two sizes for small corpora, those of llama2.c's stories models, and of LLaMA 7B. */
+/* Two models for small corpora, the four stories models of llama2.c, and LLaMA 7B. */
 static const wg_model_preset presets[] = {
     {.name = "llama-3m",
      .config = PRESET(4096, 192, 512, 6, 3, 3, 256, true),
@@ -200,16 +200,12 @@ static void sizes_of(const void *measured, wg_model_sizes *sizes) {
         2 * config->num_key_value_heads * (config->hidden_size / config->num_attention_heads);
 }
 
-static wg_rms_norm *norm(wg_module *parent, const char *name, const wg_llama_config *config) {
-    const wg_rms_norm_options options = {.eps = config->rms_norm_eps};
-    return wg_rms_norm_new(parent, name, config->hidden_size, &options);
-}
-
 static void *layer_new(wg_module *parent, const char *name, int64_t index, const void *from) {
     const wg_llama_config *config = from;
-    const wg_initializer init = wg__normal_init(config->initializer_range),
-                         residual = wg__residual_init(config->initializer_range,
-                                                      config->num_hidden_layers);
+    const double range = config->initializer_range;
+    const wg_initializer init = {WG_INIT_NORMAL, range},
+                         residual = {WG_INIT_NORMAL,
+                                     wg__residual_scale(range, 2 * config->num_hidden_layers)};
     (void)index;
     wg_llama_layer *layer = wg_module_new(parent, name, sizeof *layer);
     if (!layer)
@@ -236,8 +232,10 @@ static void *layer_new(wg_module *parent, const char *name, int64_t index, const
                                                    config->num_attention_heads, &attention);
     layer->feed_forward = wg_gated_feed_forward_new(module, "mlp", config->hidden_size,
                                                     config->intermediate_size, &feed_forward);
-    layer->input_norm = norm(module, "input_layernorm", config);
-    layer->attention_output_norm = norm(module, "post_attention_layernorm", config);
+    const wg_rms_norm_options norm = {.eps = config->rms_norm_eps};
+    layer->input_norm = wg_rms_norm_new(module, "input_layernorm", config->hidden_size, &norm);
+    layer->attention_output_norm =
+        wg_rms_norm_new(module, "post_attention_layernorm", config->hidden_size, &norm);
     return wg_module_finish(module);
 }
 
@@ -246,20 +244,22 @@ static void llama_destroy(wg_module *module) {
     wg_release(((wg_llama *)module)->sin);
 }
 
-wg_llama *wg__llama_new(const wg_llama_config *config, uint64_t seed) {
+void *wg__llama_new(const void *from, uint64_t seed) {
+    const wg_llama_config *config = from;
     wg_llama *model = wg__model_root(&wg_llama_type, config, sizeof *model, seed);
     if (!model)
         return NULL;
     wg_module *module = &model->module;
     module->destroy = llama_destroy;
-    const wg_initializer init = wg__normal_init(config->initializer_range);
+    const wg_initializer init = {WG_INIT_NORMAL, config->initializer_range};
     model->embedding = wg_embedding_new(module, "model.embed_tokens", config->vocab_size,
                                         config->hidden_size, &(wg_embedding_options){.init = init});
     model->bigrams = wg__bigrams_new(module, "model.embed_bigrams", config->bigram_vocab_size,
                                      config->hidden_size);
     model->layers =
         wg__layers_new(module, "model.layers", config->num_hidden_layers, layer_new, config);
-    model->norm = norm(module, "model.norm", config);
+    const wg_rms_norm_options norm = {.eps = config->rms_norm_eps};
+    model->norm = wg_rms_norm_new(module, "model.norm", config->hidden_size, &norm);
     const wg_linear_options head = {.no_bias = true,
                                     .init = init,
                                     .tied_weight = config->tie_word_embeddings && model->embedding
@@ -311,10 +311,6 @@ static wg_model_head head_of(wg_module *module, wg_tensor *hidden) {
     return (wg_model_head){.linear = ((wg_llama *)module)->head, .hidden = hidden};
 }
 
-static wg_module *create(const void *config, uint64_t seed) {
-    return (wg_module *)wg__llama_new(config, seed);
-}
-
 const wg_model_type wg_llama_type = {
     .name = "llama",
     .model_type = "llama",
@@ -341,7 +337,7 @@ const wg_model_type wg_llama_type = {
               .heads = {"lm_head."},
               .ignored = {".rotary_emb.inv_freq"},
               .adapted = {"q_proj", "v_proj"}},
-    .create = create,
+    .create = wg__llama_new,
     .forward = forward,
     .head = head_of,
 };

@@ -3,10 +3,11 @@
  *
  *     ids -> embed -> N x [ x + attention(norm(x)) -> x + SwiGLU(norm(x)) ] -> norm -> logits
  *
- * RMSNorm before each sublayer, rotary positions in every attention, no biases. Parameter paths are
- * those of the published PyTorch checkpoints (model.layers.0.self_attn.q_proj.weight ...
- * lm_head.weight), and pairs of the rotation are halves, as there. A model of our own may add a
- * table of hashed bigrams (model.embed_bigrams.weight) to the embedding. */
+ * RMSNorm before each sublayer, rotary positions in every attention, no biases. Parameters
+ * have the names of the published PyTorch checkpoints (model.layers.0.self_attn.q_proj.weight ...
+ * lm_head.weight), and the rotation pairs the two halves of a head, as there. The option
+ * bigram_vocab_size adds a table of hashed bigrams (model.embed_bigrams.weight) to the embedding.
+ */
 #ifndef WG_MODELS_LLAMA_H
 #define WG_MODELS_LLAMA_H
 
@@ -55,9 +56,9 @@ typedef struct wg_llama {
     wg_tensor *cos, *sin; /* of all positions, (max_position_embeddings, D/2); kept, not saved */
 } wg_llama;
 
-/* The model type, with the presets "llama-260k" (5 layers, width 64), "llama-15m" (6, 288),
- * "llama-42m" (8, 512) and "llama-110m" (12, 768) of llama2.c's stories, and "llama-7b" (32, 4096).
- */
+/* The model type. Presets: "llama-3m" (6 layers, width 192) and "llama-3m-bigrams" (the same with
+ * 65536 rows of bigrams) for small corpora; "llama-260k" (5, 64), "llama-15m" (6, 288), "llama-42m"
+ * (8, 512) and "llama-110m" (12, 768) of llama2.c's stories; "llama-7b" (32, 4096). */
 WG_API extern const wg_model_type wg_llama_type;
 
 WG_END_DECLS

@@ -527,6 +527,14 @@ const void *wg__root_config(const wg_module *root) {
     return root + 1;
 }
 
+wg_module *wg__encoder_of(wg_module *model) {
+    return model->first_child;
+}
+
+const void *wg__encoder_config(const wg_module *model) {
+    return wg__root_config(model->first_child);
+}
+
 int wg__keep_rotary(int64_t width, int64_t positions, const wg_rotary_options *options,
                     wg_tensor **cos, wg_tensor **sin) {
     wg_scope scope;

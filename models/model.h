@@ -131,7 +131,7 @@ typedef struct wg_model_names {
  * given the `keep` of the inputs, and `states` the input of a head on every position (B, T, C). */
 typedef struct wg_encoder_type {
     const char *name; /* "bert"; "" if the paths of its parameters begin differently */
-    wg_module *(*make)(wg_module *parent, const char *name, const void *config, bool pooler);
+    void *(*make)(wg_module *parent, const char *name, const void *config, bool pooler);
     wg_tensor *(*forward)(wg_module *encoder, const wg_model_inputs *inputs);
     bool takes_causal; /* its forward takes inputs->causal */
     wg_tensor *(*pool)(wg_module *encoder, wg_tensor *hidden, wg_tensor *keep);
@@ -179,7 +179,7 @@ struct wg_model_type {
 
     /* ---- The module tree ---- */
     wg_model_names names;
-    wg_module *(*create)(const void *config, uint64_t seed); /* a root */
+    void *(*create)(const void *config, uint64_t seed); /* a root */
 
     /* ---- Forward, by role; NULL for those that the shape does not have ---- */
     wg_tensor *(*encode)(wg_module *model, wg_tensor *ids, wg_tensor *keep); /* encoder-decoders */

@@ -1,7 +1,7 @@
 /* ModernBERT: see modernbert.h.
  *
- * Letters: B sequences, T positions, Tk those that are seen with the caches, C = hidden_size,
- * D = C / num_attention_heads, N layers, V = vocab_size. */
+ * Letters: B sequences, T positions, C = hidden_size, D = C / num_attention_heads, N layers,
+ * V = vocab_size. */
 #include "models/modernbert.h"
 
 #include <string.h>
@@ -31,9 +31,9 @@
         SIZES(__VA_ARGS__)                                                                         \
     }
 
-/* Two sizes for small corpora, two small ones, and that of answerdotai/ModernBERT-base. A
- * classifier of the first reads the mean of all positions: in a few hours [CLS] is not taught to
- * sum up a text. */
+/* Two models for small corpora, two small ones, and answerdotai/ModernBERT-base. Classifiers of the
+ * first two read the mean of all positions, since [CLS] does not learn to sum up a text within a
+ * few hours of training. */
 static const wg_model_preset presets[] = {
     {.name = "modernbert-3m",
      .config = PRESET(6, 192, 3, 512, 256, MEAN),
@@ -76,7 +76,7 @@ static const wg_setting rows[] = {
     {AT(global_rope_theta), WG__POSITIVE, .standard = "160000",
      .help = "the base of the rotary positions of layers that see all positions"},
     {AT(local_rope_theta), WG__POSITIVE, .standard = "10000",
-     .help = "that of layers that see near ones"},
+     .help = "the base of layers that see near positions"},
     {AT(local_attention), .kind = WG_SETTING_INTEGER, .low = 2, .high = INT32_MAX,
      .standard = "128", .help = "positions that a local layer sees, half of them on each side"},
     {AT(global_attn_every_n_layers), WG__SIZE, .standard = "3",
@@ -207,18 +207,6 @@ static void sizes_of(const void *measured, wg_model_sizes *sizes) {
         (wg_initializer){WG_INIT_TRUNCATED_NORMAL, 1 / sqrt((double)config->hidden_size)};
 }
 
-static wg_layer_norm *norm(wg_module *parent, const char *name,
-                           const wg_modernbert_config *config) {
-    const wg_layer_norm_options options = {.eps = config->norm_eps, .no_bias = !config->norm_bias};
-    return wg_layer_norm_new(parent, name, config->hidden_size, &options);
-}
-
-/* Weights of the head, and of layers that add to the residual stream. */
-static wg_initializer output_init(const wg_modernbert_config *config) {
-    return wg__truncated_init(
-        wg__residual_scale(config->initializer_range, 2 * config->num_hidden_layers));
-}
-
 static void *layer_new(wg_module *parent, const char *name, int64_t index, const void *from) {
     const wg_modernbert_config *config = from;
     wg_modernbert_layer *layer = wg_module_new(parent, name, sizeof *layer);
@@ -227,13 +215,19 @@ static void *layer_new(wg_module *parent, const char *name, int64_t index, const
     wg_module *module = &layer->module;
     layer->local = index % config->global_attn_every_n_layers != 0;
     layer->dropout = config->attention_dropout;
+    const int64_t width = config->hidden_size;
+    const double range = config->initializer_range;
+    const wg_initializer init = {WG_INIT_TRUNCATED_NORMAL, range},
+                         residual = {WG_INIT_TRUNCATED_NORMAL,
+                                     wg__residual_scale(range, 2 * config->num_hidden_layers)};
+    const wg_layer_norm_options norm = {.eps = config->norm_eps, .no_bias = !config->norm_bias};
     const wg_multi_head_attention_options attention = {
         .dropout = config->attention_dropout,
         .no_bias = !config->attention_bias,
         .joint = true,
         .pairing = WG_ROTARY_HALVES,
-        .init = wg__truncated_init(config->initializer_range),
-        .output_init = output_init(config),
+        .init = init,
+        .output_init = residual,
         .joint_name = "Wqkv",
         .output_name = "Wo",
     };
@@ -242,18 +236,18 @@ static void *layer_new(wg_module *parent, const char *name, int64_t index, const
         .dropout = config->mlp_dropout,
         .bias = config->mlp_bias,
         .joint = true,
-        .init = wg__truncated_init(config->initializer_range),
-        .down_init = output_init(config),
+        .init = init,
+        .down_init = residual,
         .joint_name = "Wi",
         .down_name = "Wo",
     };
     if (index > 0)
-        layer->attention_norm = norm(module, "attn_norm", config);
-    layer->attention = wg_multi_head_attention_new(module, "attn", config->hidden_size,
-                                                   config->num_attention_heads, &attention);
-    layer->feed_forward_norm = norm(module, "mlp_norm", config);
-    layer->feed_forward = wg_gated_feed_forward_new(module, "mlp", config->hidden_size,
-                                                    config->intermediate_size, &feed_forward);
+        layer->attention_norm = wg_layer_norm_new(module, "attn_norm", width, &norm);
+    layer->attention =
+        wg_multi_head_attention_new(module, "attn", width, config->num_attention_heads, &attention);
+    layer->feed_forward_norm = wg_layer_norm_new(module, "mlp_norm", width, &norm);
+    layer->feed_forward =
+        wg_gated_feed_forward_new(module, "mlp", width, config->intermediate_size, &feed_forward);
     return wg_module_finish(module);
 }
 
@@ -265,8 +259,9 @@ static void modernbert_destroy(wg_module *module) {
     }
 }
 
-wg_modernbert *wg__modernbert_new(wg_module *parent, const char *name,
-                                  const wg_modernbert_config *config) {
+void *wg__modernbert_new(wg_module *parent, const char *name, const void *from, bool pooler) {
+    (void)pooler; /* the head is there in any case */
+    const wg_modernbert_config *config = from;
     if (wg__model_config_check(&wg_modernbert_type, config) < 0)
         return NULL;
     wg_modernbert *model = wg_module_new(parent, name, sizeof *model);
@@ -275,37 +270,41 @@ wg_modernbert *wg__modernbert_new(wg_module *parent, const char *name,
     wg_module *module = &model->module;
     module->destroy = modernbert_destroy;
     model->config = *config;
-    const wg_embedding_options words = {.init = wg__truncated_init(config->initializer_range),
+    const int64_t width = config->hidden_size;
+    const double range = config->initializer_range;
+    const wg_layer_norm_options norm = {.eps = config->norm_eps, .no_bias = !config->norm_bias};
+    const wg_embedding_options words = {.init = {WG_INIT_TRUNCATED_NORMAL, range},
                                         .has_padding = config->pad_token_id >= 0,
                                         .padding_index = config->pad_token_id};
     model->embedding = wg_embedding_new(module, "model.embeddings.tok_embeddings",
-                                        config->vocab_size, config->hidden_size, &words);
+                                        config->vocab_size, width, &words);
     model->bigrams = wg__bigrams_new(module, "model.embeddings.bigram_embeddings",
-                                     config->bigram_vocab_size, config->hidden_size);
-    model->embedding_norm = norm(module, "model.embeddings.norm", config);
+                                     config->bigram_vocab_size, width);
+    model->embedding_norm = wg_layer_norm_new(module, "model.embeddings.norm", width, &norm);
     model->layers =
         wg__layers_new(module, "model.layers", config->num_hidden_layers, layer_new, config);
-    model->final_norm = norm(module, "model.final_norm", config);
-    const wg_linear_options dense = {.no_bias = !config->classifier_bias,
-                                     .init = output_init(config)};
-    model->head =
-        wg_linear_new(module, "head.dense", config->hidden_size, config->hidden_size, &dense);
-    model->head_norm = norm(module, "head.norm", config);
+    model->final_norm = wg_layer_norm_new(module, "model.final_norm", width, &norm);
+    const wg_linear_options dense = {
+        .no_bias = !config->classifier_bias,
+        .init = {WG_INIT_TRUNCATED_NORMAL,
+                 wg__residual_scale(range, 2 * config->num_hidden_layers)}};
+    model->head = wg_linear_new(module, "head.dense", width, width, &dense);
+    model->head_norm = wg_layer_norm_new(module, "head.norm", width, &norm);
     const double thetas[] = {config->global_rope_theta, config->local_rope_theta};
     for (int local = 0; local < 2; local++)
-        wg__keep_rotary(
-            config->hidden_size / config->num_attention_heads, config->max_position_embeddings,
-            &(wg_rotary_options){.base = thetas[local]}, &model->cos[local], &model->sin[local]);
+        wg__keep_rotary(width / config->num_attention_heads, config->max_position_embeddings,
+                        &(wg_rotary_options){.base = thetas[local]}, &model->cos[local],
+                        &model->sin[local]);
     return wg_module_finish(module);
 }
 
-wg_modernbert_for_masked_lm *wg__modernbert_for_masked_lm_new(const wg_modernbert_config *config,
-                                                              uint64_t seed) {
+void *wg__modernbert_for_masked_lm_new(const void *from, uint64_t seed) {
+    const wg_modernbert_config *config = from;
     wg_modernbert_for_masked_lm *model = wg_module_new(NULL, "", sizeof *model);
     if (!model)
         return NULL;
     model->module.generator = (wg_generator){.seed = seed};
-    model->encoder = wg__modernbert_new(&model->module, "", config);
+    model->encoder = wg__modernbert_new(&model->module, "", config, true);
     if (model->encoder) {
         const wg_linear_options tied = {.no_bias = !config->decoder_bias,
                                         .tied_weight = model->encoder->embedding->weight};
@@ -313,10 +312,6 @@ wg_modernbert_for_masked_lm *wg__modernbert_for_masked_lm_new(const wg_modernber
                                        config->vocab_size, &tied);
     }
     return wg_module_finish(&model->module);
-}
-
-static wg_tensor *normalise(wg_layer_norm *norm, wg_tensor *x) {
-    return norm ? wg_layer_norm_forward(norm, x) : x;
 }
 
 /* inputs->self is for global layers, inputs->memory for local ones: the model has no other use for
@@ -329,12 +324,13 @@ static wg_tensor *layer_forward(void *layers, int64_t index, wg_tensor *x,
     around.output_positions = inputs->self.output_positions;
     wg_scope scope;
     wg_scope_begin(&scope);
-    wg_tensor *attended = wg_multi_head_attention_forward(
-        layer->attention, normalise(layer->attention_norm, x), &around);
+    wg_tensor *normalized =
+        layer->attention_norm ? wg_layer_norm_forward(layer->attention_norm, x) : x;
+    wg_tensor *attended = wg_multi_head_attention_forward(layer->attention, normalized, &around);
     x = wg_add(wg__stack_output_rows(x, inputs),
                wg_dropout(&layer->module, attended, layer->dropout));
-    wg_tensor *fed =
-        wg_gated_feed_forward_forward(layer->feed_forward, normalise(layer->feed_forward_norm, x));
+    wg_tensor *fed = wg_gated_feed_forward_forward(
+        layer->feed_forward, wg_layer_norm_forward(layer->feed_forward_norm, x));
     return wg_scope_end(&scope, wg_add(x, fed));
 }
 
@@ -406,25 +402,6 @@ static wg_model_head head_of(wg_module *module, wg_tensor *hidden) {
                            .hidden = wg__modernbert_head(&model->encoder->module, hidden)};
 }
 
-static wg_module *create(const void *config, uint64_t seed) {
-    return (wg_module *)wg__modernbert_for_masked_lm_new(config, seed);
-}
-
-static const void *config_of(const wg_module *module) {
-    return &((const wg_modernbert_for_masked_lm *)module)->encoder->config;
-}
-
-static wg_module *encoder_new(wg_module *parent, const char *name, const void *config,
-                              bool pooler) {
-    (void)pooler; /* the head is before a classifier and before answers */
-    wg_modernbert *model = wg__modernbert_new(parent, name, config);
-    return model ? &model->module : NULL;
-}
-
-static wg_module *encoder_of(wg_module *module) {
-    return &((wg_modernbert_for_masked_lm *)module)->encoder->module;
-}
-
 /* Trained as in the paper, appendix A, but for its optimizer, StableAdamW: the rate rises, stays,
  * and falls. */
 const wg_model_type wg_modernbert_type = {
@@ -450,7 +427,7 @@ const wg_model_type wg_modernbert_type = {
     .read_more = read_more,
     .check = check,
     .sizes = sizes_of,
-    .config = config_of,
+    .config = wg__encoder_config,
     .names = {.architecture = "ModernBertForMaskedLM",
               .classifier = "ModernBertForSequenceClassification",
               .answerer = "ModernBertForQuestionAnswering",
@@ -461,13 +438,13 @@ const wg_model_type wg_modernbert_type = {
               .heads = {"head.", "decoder.", "classifier."},
               .optional = {"head.", "decoder."},
               .adapted = {"Wqkv"}},
-    .create = create,
+    .create = wg__modernbert_for_masked_lm_new,
     .head = head_of,
     .encoder = {.name = "",
-                .make = encoder_new,
+                .make = wg__modernbert_new,
                 .forward = wg__modernbert_forward,
                 .takes_causal = true,
                 .pool = wg__modernbert_pool,
                 .states = wg__modernbert_head,
-                .of = encoder_of},
+                .of = wg__encoder_of},
 };

@@ -9,16 +9,16 @@
  *     pooled (B, C) -------> classifier
  *
  * Rotary positions in every attention, and no biases but the decoder's. Every third layer attends
- * to all positions, the others to those at a distance of up to local_attention / 2; the two kinds
- * have rotary bases of their own:
+ * to all positions. Local layers attend up to a distance of local_attention / 2. Global and local
+ * layers have different rotary bases:
  *
  *     layer        0       1      2      3       4      5      6     ...
  *     attention  global  local  local  global  local  local  global
  *
- * Parameter paths are those of the published PyTorch checkpoints
- * (model.layers.0.attn.Wqkv.weight ... decoder.bias), and pairs of the rotation are halves. A model
- * of our own may add a table of hashed bigrams (model.embeddings.bigram_embeddings.weight) to the
- * word embeddings. */
+ * Parameters have the names of the published PyTorch checkpoints (model.layers.0.attn.Wqkv.weight
+ * ... decoder.bias), and the rotation pairs the two halves of a head. The option bigram_vocab_size
+ * adds a table of hashed bigrams (model.embeddings.bigram_embeddings.weight) to the word
+ * embeddings. */
 #ifndef WG_MODELS_MODERNBERT_H
 #define WG_MODELS_MODERNBERT_H
 
@@ -47,26 +47,28 @@ typedef struct wg_modernbert_config {
     double norm_eps;
     bool norm_bias;
     double global_rope_theta, local_rope_theta;
-    int64_t local_attention; /* a local layer sees as many positions, half of them on each side */
+    int64_t local_attention; /* positions that a local layer sees, half on each side */
     int64_t global_attn_every_n_layers;
     bool attention_bias, mlp_bias, decoder_bias, classifier_bias;
     double attention_dropout, embedding_dropout, mlp_dropout, classifier_dropout;
     wg_activation classifier_activation; /* of the head */
     wg_pooling classifier_pooling;
-    int64_t pad_token_id;                                           /* -1: none, as the others */
+    int64_t pad_token_id;                                           /* -1: none, as below */
     int64_t bos_token_id, eos_token_id, cls_token_id, sep_token_id; /* in no formula */
     int64_t bigram_vocab_size; /* rows of a table of hashed bigrams (../nn/linear.h); 0: none */
 } wg_modernbert_config;
 
-/* The type of wg_modernbert_for_masked_lm. Presets: "modernbert-mini" (6 layers, width 256),
- * "modernbert-small" (12, 384) and the published "modernbert-base" (22, 768). */
+/* The type of wg_modernbert_for_masked_lm. Presets: "modernbert-3m" (6 layers, width 192) and
+ * "modernbert-3m-bigrams" (the same with 65536 rows of bigrams) for small corpora,
+ * "modernbert-mini" (6, 256), "modernbert-small" (12, 384) and the published "modernbert-base" (22,
+ * 768). */
 WG_API extern const wg_model_type wg_modernbert_type;
 
 /* ---- The encoder, and the head that all tasks share ---- */
 
 typedef struct wg_modernbert_layer {
     wg_module module;
-    wg_layer_norm *attention_norm; /* NULL in layer 0, whose input is normalised */
+    wg_layer_norm *attention_norm; /* NULL in layer 0, whose input is normalized */
     wg_multi_head_attention *attention;
     wg_layer_norm *feed_forward_norm;
     wg_gated_feed_forward *feed_forward;
@@ -88,13 +90,12 @@ typedef struct wg_modernbert {
                                  * kept, not saved */
 } wg_modernbert;
 
-/* The encoder with its head, initialised as the published code does: weights from a normal
- * distribution with standard deviation initializer_range, truncated at two of them; those of the
- * head and of the projections back onto the residual stream with initializer_range / sqrt(2 N);
- * norms 1, biases 0, the padding token's vector 0. `parent` owns it; NULL makes it a root. The name
- * is "" where paths are to be the published ones. NULL with [ARGUMENT, MEMORY] */
-wg_modernbert *wg__modernbert_new(wg_module *parent, const char *name,
-                                  const wg_modernbert_config *config);
+/* A wg_modernbert from a wg_modernbert_config: the encoder with its head, whatever `pooler` says.
+ * Weights begin as in the published code: normal with standard deviation initializer_range,
+ * truncated at two standard deviations; in the head and in projections onto the residual stream
+ * initializer_range / sqrt(2 N); norms 1, biases 0, the padding token's vector 0. `parent` owns it;
+ * NULL makes it a root. The name "" gives the published paths. NULL with [ARGUMENT, MEMORY] */
+void *wg__modernbert_new(wg_module *parent, const char *name, const void *config, bool pooler);
 
 /* The hidden states, (B, T, C), of inputs->ids or embeddings, with keep, position_ids, causal and
  * caches. The distance that a local layer sees counts tokens, whatever position_ids say.

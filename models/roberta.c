@@ -65,20 +65,16 @@ static const wg_setting rows[] = {
     WG__ONLY("tie_word_embeddings", "true"),
 };
 
-/* Rows of the position table before that of position 0. */
-static int64_t first_position(const wg_roberta_config *config) {
-    return config->bert.pad_token_id + 1;
-}
-
 static int check(const void *checked) {
     const wg_roberta_config *config = checked;
-    if (first_position(config) >= config->bert.max_position_embeddings)
+    const int64_t first_position = config->bert.pad_token_id + 1;
+    if (first_position >= config->bert.max_position_embeddings)
         return wg_fail(
             WG_ERROR_ARGUMENT, WHERE,
             "max_position_embeddings %lld leaves no row for a position: pad_token_id %lld "
             "takes the first %lld; give the longest sequence and so many more",
             (long long)config->bert.max_position_embeddings, (long long)config->bert.pad_token_id,
-            (long long)first_position(config));
+            (long long)first_position);
     return wg__check_divides(WHERE, "num_attention_heads", config->bert.num_attention_heads,
                              "hidden_size", config->bert.hidden_size);
 }
@@ -88,11 +84,11 @@ static void sizes_of(const void *measured, wg_model_sizes *sizes) {
     sizes->segments = config->type_vocab_size;
     sizes->head_dropout = config->hidden_dropout_prob;
     sizes->pools_first = true;
-    sizes->head_init = wg__truncated_init(config->initializer_range);
+    sizes->head_init = (wg_initializer){WG_INIT_TRUNCATED_NORMAL, config->initializer_range};
 }
 
-static wg_roberta *roberta_new(wg_module *parent, const char *name, const wg_roberta_config *config,
-                               bool pooler) {
+static void *encoder_new(wg_module *parent, const char *name, const void *from, bool pooler) {
+    const wg_roberta_config *config = from;
     if (wg__model_config_check(&wg_roberta_type, config) < 0)
         return NULL;
     wg_roberta *model = wg_module_new(parent, name, sizeof *model);
@@ -101,28 +97,29 @@ static wg_roberta *roberta_new(wg_module *parent, const char *name, const wg_rob
     model->config = *config;
     model->bert = wg__bert_new(
         &model->module, "roberta", &config->bert,
-        &(wg_bert_options){.no_pooler = true, .first_position = first_position(config)});
+        &(wg_bert_options){.no_pooler = true, .first_position = config->bert.pad_token_id + 1});
     if (pooler)
         model->dense = wg_linear_new(
             &model->module, "classifier.dense", config->bert.hidden_size, config->bert.hidden_size,
-            &(wg_linear_options){.init = wg__truncated_init(config->bert.initializer_range)});
+            &(wg_linear_options){
+                .init = {WG_INIT_TRUNCATED_NORMAL, config->bert.initializer_range}});
     return wg_module_finish(&model->module);
 }
 
-wg_roberta_for_masked_lm *wg__roberta_for_masked_lm_new(const wg_roberta_config *config,
-                                                        uint64_t seed) {
+void *wg__roberta_for_masked_lm_new(const void *from, uint64_t seed) {
+    const wg_roberta_config *config = from;
     wg_roberta_for_masked_lm *model = wg_module_new(NULL, "", sizeof *model);
     if (!model)
         return NULL;
     model->module.generator = (wg_generator){.seed = seed};
-    model->encoder = roberta_new(&model->module, "", config, false);
+    model->encoder = encoder_new(&model->module, "", config, false);
     if (model->encoder)
         model->head = wg__bert_predictions_new(&model->module, "lm_head", model->encoder->bert,
                                                WG_ACTIVATION_GELU, "dense", "layer_norm");
     return wg_module_finish(&model->module);
 }
 
-/* Where all segments are one, separators alone tell two texts apart. */
+/* With a single segment type, only separators tell two texts apart. */
 static wg_tensor *encoder_forward(wg_module *encoder, const wg_model_inputs *inputs) {
     wg_bert *bert = ((wg_roberta *)encoder)->bert;
     wg_model_inputs without = *inputs;
@@ -146,24 +143,6 @@ static wg_model_head head_of(wg_module *module, wg_tensor *hidden) {
     return wg__bert_predictions_head(((wg_roberta_for_masked_lm *)module)->head, hidden);
 }
 
-static wg_module *create(const void *config, uint64_t seed) {
-    return (wg_module *)wg__roberta_for_masked_lm_new(config, seed);
-}
-
-static const void *config_of(const wg_module *module) {
-    return &((const wg_roberta_for_masked_lm *)module)->encoder->config;
-}
-
-static wg_module *encoder_new(wg_module *parent, const char *name, const void *config,
-                              bool pooler) {
-    wg_roberta *model = roberta_new(parent, name, config, pooler);
-    return model ? &model->module : NULL;
-}
-
-static wg_module *encoder_of(wg_module *module) {
-    return &((wg_roberta_for_masked_lm *)module)->encoder->module;
-}
-
 /* Trained as in the paper, table 9, but for the sizes of batches and runs. Published files of the
  * masked language model hold a pooler that it does not have. */
 const wg_model_type wg_roberta_type = {
@@ -184,7 +163,7 @@ const wg_model_type wg_roberta_type = {
     .objectives = "masked-lm",
     .check = check,
     .sizes = sizes_of,
-    .config = config_of,
+    .config = wg__encoder_config,
     .names = {.architecture = "RobertaForMaskedLM",
               .classifier = "RobertaForSequenceClassification",
               .answerer = "RobertaForQuestionAnswering",
@@ -196,11 +175,11 @@ const wg_model_type wg_roberta_type = {
                           "roberta.pooler.dense.weight", "roberta.pooler.dense.bias"},
               .optional = {"lm_head.", "classifier.dense."},
               .adapted = {"query", "value"}},
-    .create = create,
+    .create = wg__roberta_for_masked_lm_new,
     .head = head_of,
     .encoder = {.name = "",
                 .make = encoder_new,
                 .forward = encoder_forward,
                 .pool = encoder_pool,
-                .of = encoder_of},
+                .of = wg__encoder_of},
 };

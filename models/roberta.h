@@ -18,17 +18,17 @@
 
 WG_BEGIN_DECLS
 
-/* The members, those of `bert` too, are the published JSON keys: docs/configurations.md describes
- * them. max_position_embeddings counts the pad_token_id + 1 rows that no position has: the longest
- * T is less by so many. */
+/* The members, and the members of `bert`, are the published JSON keys: docs/configurations.md
+ * describes them. The first pad_token_id + 1 rows of the position table belong to no position, so
+ * the longest T is max_position_embeddings - (pad_token_id + 1). */
 typedef struct wg_roberta_config {
     wg_bert_config bert;
     int64_t bos_token_id, eos_token_id; /* -1: none */
 } wg_roberta_config;
 
-/* The model type, that of wg_roberta_for_masked_lm, with the presets "roberta-mini" (4 layers,
- * width 256), "roberta-small" (6, 384) and "roberta-base" (12, 768, the published vocabulary of
- * 50265). */
+/* The type of wg_roberta_for_masked_lm. Presets: "roberta-mini" (4 layers, width 256),
+ * "roberta-small" (6, 384) and "roberta-base" (12, 768); all with the published vocabulary of
+ * 50265. */
 WG_API extern const wg_model_type wg_roberta_type;
 
 typedef struct wg_roberta {

@@ -26,8 +26,8 @@
         .decoder_start_token_id = 0                                                                \
     }
 
-/* The published sizes; the two below "small" are those of "T5-efficient" (Tay et al. 2021,
- * arXiv:2109.10686, table 2), here in both versions. */
+/* The published sizes. "tiny" and "mini" are T5-efficient's (Tay et al. 2021, arXiv:2109.10686,
+ * table 2), here for both versions of T5. */
 static const wg_model_preset presets[] = {
     {.name = "t5-tiny", .config = PRESET(4, 256, 1024, 4, WG_T5_RELU)},
     {.name = "t5-mini", .config = PRESET(4, 384, 1536, 8, WG_T5_RELU)},
@@ -59,7 +59,7 @@ static const wg_setting rows[] = {
     {AT(relative_attention_num_buckets), WG__SIZE, .standard = "32",
      .help = "buckets of distances, a multiple of 4"},
     {AT(relative_attention_max_distance), WG__SIZE, .standard = "128",
-     .help = "from where on all distances are one"},
+     .help = "distances from this one on share a bucket"},
     {AT(dropout_rate), WG__PROBABILITY, .standard = "0.1", .help = "dropout everywhere"},
     {AT(layer_norm_epsilon), WG__POSITIVE, .standard = "1e-6", .help = "added to the mean square"},
     {AT(initializer_factor), WG__POSITIVE, .standard = "1",
@@ -91,8 +91,9 @@ static int read_more(wg_config *json, void *read) {
     return 0;
 }
 
-/* The tokens that T5 adds to a vocabulary that lacks them, </s>, <pad> and the sentinels, are not
- * learnt. A preset takes the vocabulary's size; end and padding are always the tokenizer's. */
+/* A vocabulary without </s>, <pad> and the sentinels gets them added, so a tokenizer learns that
+ * many tokens fewer. A preset takes the vocabulary's size; end and padding are always the
+ * tokenizer's. */
 static int fit_config(void *fitting, wg_model_fit *fit) {
     enum { ADDED_TOKENS = WG_SENTINELS + 2 };
     wg_t5_config *config = fitting;
@@ -122,28 +123,20 @@ static void sizes_of(const void *measured, wg_model_sizes *sizes) {
     sizes->pad_id = config->pad_token_id;
 }
 
-/* Standard deviations of initial values are those of the published code. */
-
-static wg_initializer normal(const wg_t5_config *config, double fan) {
-    return (wg_initializer){WG_INIT_NORMAL, config->initializer_factor / sqrt(fan)};
-}
-
-static wg_rms_norm *norm(wg_module *parent, const char *name, const wg_t5_config *config) {
-    const wg_rms_norm_options options = {.eps = config->layer_norm_epsilon};
-    return wg_rms_norm_new(parent, name, config->d_model, &options);
-}
-
-/* Queries are drawn as if for scaled scores; keys, values and the output with 1/sqrt(fan in). */
+/* Initial weights have the published code's standard deviations: 1/sqrt(fan in), and 1/sqrt(C D)
+ * for queries, since scores are not scaled. */
 static wg_multi_head_attention *attention(wg_module *parent, const char *name, bool causal,
                                           const wg_t5_config *config) {
+    const double factor = config->initializer_factor, width = (double)config->d_model,
+                 inner = (double)(config->num_heads * config->d_kv);
     const wg_multi_head_attention_options options = {
         .head_width = config->d_kv,
         .scale = 1,
         .dropout = config->dropout_rate,
         .causal = causal,
         .no_bias = true,
-        .init = normal(config, (double)config->d_model),
-        .output_init = normal(config, (double)(config->num_heads * config->d_kv)),
+        .init = {WG_INIT_NORMAL, factor / sqrt(width)},
+        .output_init = {WG_INIT_NORMAL, factor / sqrt(inner)},
         .query_name = "q",
         .key_name = "k",
         .value_name = "v",
@@ -152,7 +145,8 @@ static wg_multi_head_attention *attention(wg_module *parent, const char *name, b
     wg_multi_head_attention *made =
         wg_multi_head_attention_new(parent, name, config->d_model, config->num_heads, &options);
     if (made && made->query) {
-        const wg_initializer query = normal(config, (double)(config->d_model * config->d_kv));
+        const wg_initializer query = {WG_INIT_NORMAL,
+                                      factor / sqrt((double)(config->d_model * config->d_kv))};
         wg_initialize(made->query->weight, &query, wg_module_generator(parent));
     }
     return made;
@@ -163,6 +157,11 @@ static void *block_new(wg_module *parent, const char *name, int64_t index, const
     const wg_t5_config *config = from;
     wg_t5_stack *stack = (wg_t5_stack *)parent;
     const bool decodes = strcmp(parent->name, "decoder") == 0;
+    const int64_t width = config->d_model, inner = config->d_ff;
+    const double factor = config->initializer_factor;
+    const wg_initializer in = {WG_INIT_NORMAL, factor / sqrt((double)width)},
+                         out = {WG_INIT_NORMAL, factor / sqrt((double)inner)};
+    const wg_rms_norm_options norm = {.eps = config->layer_norm_epsilon};
     wg_t5_block *block = wg_module_new(parent, name, sizeof *block);
     if (!block)
         return NULL;
@@ -172,19 +171,17 @@ static void *block_new(wg_module *parent, const char *name, int64_t index, const
         .buckets = config->relative_attention_num_buckets,
         .max_distance = config->relative_attention_max_distance,
         .bidirectional = !decodes,
-        .init = normal(config, (double)config->d_model),
+        .init = in,
     };
     if (index == 0 && block->attention)
         stack->positions = wg__relative_position_new(
             &block->attention->module, "relative_attention_bias", config->num_heads, &positions);
-    block->attention_norm = norm(module, "layer.0.layer_norm", config);
+    block->attention_norm = wg_rms_norm_new(module, "layer.0.layer_norm", width, &norm);
     if (decodes) {
         block->memory_attention = attention(module, "layer.1.EncDecAttention", false, config);
-        block->memory_norm = norm(module, "layer.1.layer_norm", config);
+        block->memory_norm = wg_rms_norm_new(module, "layer.1.layer_norm", width, &norm);
     }
     const char *net = decodes ? "layer.2.DenseReluDense" : "layer.1.DenseReluDense";
-    const int64_t width = config->d_model, inner = config->d_ff;
-    const wg_initializer in = normal(config, (double)width), out = normal(config, (double)inner);
     const wg_gated_feed_forward_options gated = {.kind = WG_GATE_GEGLU_TANH,
                                                  .dropout = config->dropout_rate,
                                                  .init = in,
@@ -203,7 +200,8 @@ static void *block_new(wg_module *parent, const char *name, int64_t index, const
         block->gated_net = wg_gated_feed_forward_new(module, net, width, inner, &gated);
     else
         block->net = wg_feed_forward_new(module, net, width, inner, &plain);
-    block->net_norm = norm(module, decodes ? "layer.2.layer_norm" : "layer.1.layer_norm", config);
+    block->net_norm = wg_rms_norm_new(module, decodes ? "layer.2.layer_norm" : "layer.1.layer_norm",
+                                      width, &norm);
     return wg_module_finish(module);
 }
 
@@ -214,11 +212,13 @@ static wg_t5_stack *stack_new(wg_module *parent, const char *name, int64_t count
         return NULL;
     stack->count = count;
     stack->blocks = wg__layers_new(&stack->module, "block", count, block_new, config);
-    stack->norm = norm(&stack->module, "final_layer_norm", config);
+    const wg_rms_norm_options norm = {.eps = config->layer_norm_epsilon};
+    stack->norm = wg_rms_norm_new(&stack->module, "final_layer_norm", config->d_model, &norm);
     return wg_module_finish(&stack->module);
 }
 
-wg_t5 *wg__t5_new(const wg_t5_config *config, uint64_t seed) {
+void *wg__t5_new(const void *from, uint64_t seed) {
+    const wg_t5_config *config = from;
     wg_t5 *model = wg__model_root(&wg_t5_type, config, sizeof *model, seed);
     if (!model)
         return NULL;
@@ -234,28 +234,24 @@ wg_t5 *wg__t5_new(const wg_t5_config *config, uint64_t seed) {
     return wg_module_finish(module);
 }
 
-static wg_tensor *add(wg_t5_block *block, wg_tensor *x, wg_tensor *y,
-                      const wg_stack_inputs *inputs) {
-    return wg_add(x, wg_dropout(&block->module, y, inputs->dropout));
-}
-
 static wg_tensor *block_forward(void *stack, int64_t index, wg_tensor *x,
                                 const wg_stack_inputs *inputs) {
     wg_t5_block *block = ((wg_t5_stack *)stack)->blocks[index];
+    wg_module *module = &block->module;
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *y = wg_rms_norm_forward(block->attention_norm, x);
     y = wg_multi_head_attention_forward(block->attention, y, &inputs->self);
-    x = add(block, x, y, inputs);
+    x = wg_add(x, wg_dropout(module, y, inputs->dropout));
     if (block->memory_attention) {
         y = wg_rms_norm_forward(block->memory_norm, x);
         y = wg_multi_head_attention_forward(block->memory_attention, y, &inputs->memory);
-        x = add(block, x, y, inputs);
+        x = wg_add(x, wg_dropout(module, y, inputs->dropout));
     }
     y = wg_rms_norm_forward(block->net_norm, x);
     y = block->net ? wg_feed_forward_forward(block->net, y)
                    : wg_gated_feed_forward_forward(block->gated_net, y);
-    return wg_scope_end(&scope, add(block, x, y, inputs));
+    return wg_scope_end(&scope, wg_add(x, wg_dropout(module, y, inputs->dropout)));
 }
 
 static wg_tensor *stack_forward(wg_t5_stack *stack, wg_tensor *embedded,
@@ -312,13 +308,9 @@ static wg_model_head head_of(wg_module *module, wg_tensor *hidden) {
     return (wg_model_head){.table = model->words, .hidden = wg_mul_scalar(hidden, scale)};
 }
 
-static wg_module *create(const void *config, uint64_t seed) {
-    return (wg_module *)wg__t5_new(config, seed);
-}
-
-/* Training: Adafactor at a step size relative to the weights, as T5 was trained (section 3.1.2; its
- * rate, the inverse square root of the step, begins at 1e-2, for runs of 2^19 steps), here with the
- * schedule of the other models, which suits short runs. */
+/* Training: Adafactor with steps relative to the weights, as in section 3.1.2. The paper's rate,
+ * the inverse square root of the step from 1e-2 on, is for runs of 2^19 steps; a cosine schedule
+ * suits short runs. */
 const wg_model_type wg_t5_type = {
     .name = "t5",
     .model_type = "t5",
@@ -346,7 +338,7 @@ const wg_model_type wg_t5_type = {
               .copies = {{"coder.embed_tokens.weight", "shared.weight"},
                          {"lm_head.weight", "shared.weight"}},
               .adapted = {"q", "v"}},
-    .create = create,
+    .create = wg__t5_new,
     .encode = encode,
     .forward = forward,
     .head = head_of,

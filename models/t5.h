@@ -5,10 +5,10 @@
  *     target ids -> embed -> N x [ x + attention(norm(x)) -> x + attention(norm(x), memory)
  *                                  -> x + net(norm(x)) ] -> norm -> logits
  *
- * RMSNorm before each sublayer, no biases, scores that are not scaled, to which the first block of
- * each stack adds a learned number for the distance, which all its blocks share. Parameter paths
- * are those of the published PyTorch checkpoints (encoder.block.0.layer.0.SelfAttention.q.weight
- * ...). */
+ * RMSNorm before each sublayer, no biases, unscaled scores. Each stack learns a bias for each
+ * bucket of distances and each head: its first block owns them, and all its blocks add them to
+ * their scores of self-attention. Parameters have the names of the published PyTorch checkpoints
+ * (encoder.block.0.layer.0.SelfAttention.q.weight ...). */
 #ifndef WG_MODELS_T5_H
 #define WG_MODELS_T5_H
 

@@ -14,7 +14,7 @@
 
 #define WHERE "transformer_config" /* in messages */
 
-/* The paper's vocabulary is one of 37000 byte pairs; the tokens are fairseq's, whose decoders begin
+/* The vocabulary has the paper's 37000 byte pairs, with fairseq's special tokens: a decoder begins
  * with the end token. */
 #define PRESET(layers, width, heads, inner, dropped, ...)                                          \
     &(const wg_transformer_config) {                                                               \
@@ -28,13 +28,13 @@
     }
 #define SINUSOIDS .static_position_embeddings = true, .max_position_embeddings = 1024
 
-/* What trained transformer-mini best on the 29000 pairs of Multi30k (docs/training.md). */
+/* The best settings found for transformer-mini on the 29000 pairs of Multi30k (docs/training.md).
+ */
 #define MINI_TRAINING                                                                              \
     "{\"optimizer\": \"muon\", \"lr\": 0.006, \"schedule\": \"linear\", \"final\": 0, "            \
     "\"longest-warmup\": 60, \"batch\": 2048}"
 
-/* Two small ones, of which the second has its norms before the sublayers, and the paper's table 3.
- */
+/* Two small models, "mini" with norms before the sublayers; then the paper's table 3. */
 static const wg_model_preset presets[] = {
     {.name = "transformer-tiny", .config = PRESET(4, 128, 4, 256, 0.3, SINUSOIDS)},
     {.name = "transformer-mini",
@@ -67,7 +67,7 @@ static const wg_setting rows[] = {
     {AT(activation_function), WG__ACTIVATION, .standard = "\"relu\"",
      .help = "the activation of the feed-forward nets"},
     {AT(normalize_before), WG__FLAG, .standard = "false",
-     .help = "norms stand before the sublayers, not after them"},
+     .help = "norms come before the sublayers, not after them"},
     {AT(scale_embedding), WG__FLAG, .standard = "true",
      .help = "words are scaled by the root of the width"},
     {AT(static_position_embeddings), WG__FLAG, .standard = "true",
@@ -222,7 +222,8 @@ static void add_layers(wg_module *module, const char *name, int64_t count, const
     stack->norm = wg_layer_norm_new(module, path, kind->config->d_model, NULL);
 }
 
-/* Of variance 1/C, so that words times sqrt(C), and logits of normalised vectors, begin at 1. */
+/* Vectors of variance 1/C: words times sqrt(C), and logits of normalized vectors, begin at size 1.
+ */
 static wg_embedding *table_new(wg_module *module, const char *name, int64_t count, int64_t width) {
     const wg_embedding_options options = {.init = {WG_INIT_NORMAL, 1 / sqrt((double)width)}};
     return wg_embedding_new(module, name, count, width, &options);
@@ -235,7 +236,8 @@ static void add_positions(wg_transformer *model, const char *name, wg_transforme
             table_new(&model->module, name, config->max_position_embeddings, config->d_model);
 }
 
-wg_transformer *wg__transformer_new(const wg_transformer_config *config, uint64_t seed) {
+void *wg__transformer_new(const void *from, uint64_t seed) {
+    const wg_transformer_config *config = from;
     wg_transformer *model = wg__model_root(&wg_transformer_type, config, sizeof *model, seed);
     if (!model)
         return NULL;
@@ -359,12 +361,8 @@ static wg_model_head head_of(wg_module *module, wg_tensor *hidden) {
                            .label_smoothing = model->config.label_smoothing};
 }
 
-static wg_module *create(const void *config, uint64_t seed) {
-    return (wg_module *)wg__transformer_new(config, seed);
-}
-
-/* Training is the paper's, section 5: its rate at the peak is that of its base model, and its
- * warm-up is a tenth of a shorter run. */
+/* Training as in section 5 of the paper, with the peak rate of the base model. The warm-up is 4000
+ * steps, or a tenth of a shorter run. */
 const wg_model_type wg_transformer_type = {
     .name = "transformer",
     .model_type = "transformer",
@@ -395,7 +393,7 @@ const wg_model_type wg_transformer_type = {
     .sizes = sizes_of,
     .config = wg__root_config,
     .names = {.marker = ".encoder_attn.", .adapted = {"q_proj", "v_proj"}},
-    .create = create,
+    .create = wg__transformer_new,
     .encode = encode,
     .forward = forward,
     .head = head_of,

@@ -7,11 +7,11 @@
  *                                                                              |
  *                                        logits, by the target's word table <--'
  *
- * Every sublayer stands in Add & Norm, with the norm behind it as in the paper, or before it
- * (normalize_before), when each stack ends with a norm of its own. Positions are sinusoids, sines
- * and cosines in turn, or learned vectors (static_position_embeddings false), which the paper found
- * to do as well. Elements of sinusoids have a size of 0.7 beside those of words, 1; learned ones
- * begin with 1/sqrt(C), and on Multi30k the loss then falls faster (docs/training.md).
+ * Every sublayer is wrapped in Add & Norm: the norm comes after the sublayer as in the paper, or
+ * before it (normalize_before), and then each stack ends with a norm. Positions are sinusoids,
+ * sines and cosines alternating, or learned vectors (static_position_embeddings false), which did
+ * as well in the paper. Sinusoids have elements of size 0.7, words of size 1. Learned positions
+ * begin with size 1/sqrt(C), and on Multi30k the loss then falls faster (docs/training.md).
  *
  * Parameter paths are fairseq's (encoder.layers.0.self_attn.q_proj.weight ...
  * decoder.output_projection.weight); configurations have the keys that Marian's models are
@@ -57,7 +57,7 @@ typedef struct wg_transformer_layer {
 } wg_transformer_layer;
 
 typedef struct wg_transformer_stack {
-    wg_embedding *words;     /* that of the decoder is the encoder's where they are shared */
+    wg_embedding *words;     /* the decoder's is the encoder's where they are shared */
     wg_embedding *positions; /* (max_position_embeddings, C) learned; NULL: sinusoids */
     int64_t layer_count;
     wg_transformer_layer **layers;
@@ -68,13 +68,13 @@ typedef struct wg_transformer {
     wg_module module;
     wg_transformer_config config;
     wg_transformer_stack encoder, decoder;
-    wg_linear *output; /* its weight is that of decoder.words */
+    wg_linear *output; /* its weight is tied to decoder.words */
 } wg_transformer;
 
 /* The model type, with the presets "transformer-tiny" (4 + 4 layers, width 128: Wu et al. 2021,
  * arXiv:2105.14462, for small corpora), "transformer-mini" (3 + 3, 256, norms before the sublayers,
- * learned positions, trained by Muon), and the paper's
- * "transformer-base" (6 + 6, 512) and "transformer-big" (6 + 6, 1024).
+ * learned positions, trained by Muon), and the paper's "transformer-base" (6 + 6, 512) and
+ * "transformer-big" (6 + 6, 1024).
  *
  * In training, wg_model_loss spreads label_smoothing of each label evenly over the vocabulary
  * (section 5.4); in evaluation it does not, and exp of the loss is the perplexity. */

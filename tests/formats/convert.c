@@ -61,18 +61,18 @@ START_TEST(the_lists_of_tensors_are_those_of_the_modules) {
     wg_model_preset_config(&wg_bert_type, "bert-tiny", &bert);
     bert.vocab_size = 40;
     bert.intermediate_size = 96;
-    assert_lists_module(&wg__bert_for_pretraining_new(&bert, 1)->module,
+    assert_lists_module(wg__bert_for_pretraining_new(&bert, 1),
                         wg_model_config_to_json(&wg_bert_type, &bert));
     wg_gpt_config gpt;
     wg_model_preset_config(&wg_gpt_type, "gpt2-tiny", &gpt);
     gpt.vocab_size = 40;
     gpt.bos_token_id = gpt.eos_token_id = 0;
-    assert_lists_module(&wg__gpt_new(&gpt, 1)->module, wg_model_config_to_json(&wg_gpt_type, &gpt));
+    assert_lists_module(wg__gpt_new(&gpt, 1), wg_model_config_to_json(&wg_gpt_type, &gpt));
     for (int tied = 0; tied < 2; tied++) {
         wg_llama_config llama;
         wg_model_preset_config(&wg_llama_type, "llama-260k", &llama);
         llama.tie_word_embeddings = tied;
-        assert_lists_module(&wg__llama_new(&llama, 1)->module,
+        assert_lists_module(wg__llama_new(&llama, 1),
                             wg_model_config_to_json(&wg_llama_type, &llama));
     }
 }
@@ -85,12 +85,12 @@ static void check_lists(bool second) {
     t5.d_model = 16;
     t5.num_layers = 2;
     t5.num_decoder_layers = 3;
-    assert_lists_module(&wg__t5_new(&t5, 1)->module, wg_model_config_to_json(&wg_t5_type, &t5));
+    assert_lists_module(wg__t5_new(&t5, 1), wg_model_config_to_json(&wg_t5_type, &t5));
     wg_glm_config glm;
     wg_model_preset_config(&wg_glm_type, "glm-tiny", &glm);
     glm.vocab_size = 40;
     glm.max_sequence_length = 20;
-    assert_lists_module(&wg__glm_new(&glm, 1)->module, wg_model_config_to_json(&wg_glm_type, &glm));
+    assert_lists_module(wg__glm_new(&glm, 1), wg_model_config_to_json(&wg_glm_type, &glm));
     wg_transformer_config transformer;
     wg_model_preset_config(&wg_transformer_type, "transformer-tiny", &transformer);
     transformer.vocab_size = transformer.decoder_vocab_size = 40;
@@ -99,7 +99,7 @@ static void check_lists(bool second) {
     transformer.decoder_layers = 1;
     transformer.decoder_ffn_dim = 24;
     transformer.eos_token_id = transformer.decoder_start_token_id = 0;
-    assert_lists_module(&wg__transformer_new(&transformer, 1)->module,
+    assert_lists_module(wg__transformer_new(&transformer, 1),
                         wg_model_config_to_json(&wg_transformer_type, &transformer));
 }
 

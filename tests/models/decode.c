@@ -25,7 +25,7 @@ static wg_model gpt_new(void) {
     config.n_inner = 24;
     config.initializer_range = 0.4;
     config.bos_token_id = config.eos_token_id = 0;
-    return (wg_model){.type = &wg_gpt_type, .module = &wg__gpt_new(&config, 1)->module};
+    return (wg_model){.type = &wg_gpt_type, .module = wg__gpt_new(&config, 1)};
 }
 
 static wg_llama *llama_of(int64_t bigrams) {

@@ -26,7 +26,7 @@ static wg_model gpt_new(void) {
     config.n_inner = 24;
     config.embd_pdrop = config.attn_pdrop = config.resid_pdrop = 0;
     config.bos_token_id = config.eos_token_id = 0;
-    return (wg_model){.type = &wg_gpt_type, .module = &wg__gpt_new(&config, 1)->module};
+    return (wg_model){.type = &wg_gpt_type, .module = wg__gpt_new(&config, 1)};
 }
 
 static wg_model llama_of(int64_t bigrams) {
@@ -41,7 +41,7 @@ static wg_model llama_of(int64_t bigrams) {
     config.max_position_embeddings = POSITIONS;
     config.tie_word_embeddings = false;
     config.bigram_vocab_size = bigrams;
-    return (wg_model){.type = &wg_llama_type, .module = &wg__llama_new(&config, 1)->module};
+    return (wg_model){.type = &wg_llama_type, .module = wg__llama_new(&config, 1)};
 }
 
 static wg_model llama_new(void) {

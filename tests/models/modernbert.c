@@ -47,7 +47,7 @@ static wg_modernbert_config config_of(int index) {
 
 static wg_model model_of(const wg_modernbert_config *config) {
     return (wg_model){.type = &wg_modernbert_type,
-                      .module = &wg__modernbert_for_masked_lm_new(config, 1)->module};
+                      .module = wg__modernbert_for_masked_lm_new(config, 1)};
 }
 
 static wg_tensor *load(int index, const char *name) {

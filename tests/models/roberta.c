@@ -32,7 +32,7 @@ static wg_roberta_config fixture_config(void) {
 static wg_model new_model(void) {
     const wg_roberta_config config = fixture_config();
     return (wg_model){.type = &wg_roberta_type,
-                      .module = &wg__roberta_for_masked_lm_new(&config, 1)->module};
+                      .module = wg__roberta_for_masked_lm_new(&config, 1)};
 }
 
 static wg_model load_model(wg_dtype dtype) {

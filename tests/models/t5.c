@@ -36,7 +36,7 @@ static wg_model t5_new(int version) {
     config.relative_attention_num_buckets = 8;
     config.relative_attention_max_distance = 10;
     config.dropout_rate = 0;
-    return (wg_model){.type = &wg_t5_type, .module = &wg__t5_new(&config, 1)->module};
+    return (wg_model){.type = &wg_t5_type, .module = wg__t5_new(&config, 1)};
 }
 
 static wg_model load_model(int version, wg_dtype dtype) {
