@@ -37,14 +37,14 @@ typedef struct conversion {
     wg_state_dict *state; /* all its names, tied ones included */
     int64_t count;        /* of its tensors, tied ones once */
     int64_t *entries;     /* (count) of the state */
-    int64_t *source;      /* (state->count) the tensor's index in `in`, or -1: it is initialised */
+    int64_t *source;      /* (state->count) the tensor's index in `in`, or -1: it is initialized */
     wg_weights_info *infos; /* (count) */
     wg_weights *adapter;    /* NULL: none is added */
     double scale;           /* of its products */
     int64_t rank;           /* of each of them */
     bool transposed;        /* the weights are (I, O) */
-    int64_t *parts[3];      /* (state->count) each: indices in `adapter` of what is added to the
-                             * entry, A and B, or of what stands in its place; -1: nothing */
+    int64_t *parts[3]; /* (state->count) each: indices in `adapter` of an entry's A and B, and of
+                        * the tensor that replaces it; -1: none */
     wg_tokenizer *tokenizer;
     char *tokenizer_json; /* NULL: there is none */
     char *generation;     /* the generation_config.json of IN; NULL: there is none */
@@ -202,14 +202,9 @@ static int64_t find_entry(const conversion *c, const char *name, int64_t *origin
     return NO_TENSOR;
 }
 
-static bool is_of_model(const conversion *c, const char *name) {
-    int64_t original;
-    return find_entry(c, name, &original) >= 0;
-}
-
 /* Trainers save {"model": ..., "optimizer": ...}, and wrappers add a prefix to the names of the
- * model's tensors. If no tensor has a name of the model, each part of a name up to a dot is a
- * candidate for this prefix if the rest of the name is the name of a tensor of the model. */
+ * model's tensors. If no tensor has a name of the model, the prefix is searched: "a.b." is a
+ * candidate if the file has "a.b.NAME" and the model has a tensor NAME. */
 
 enum { MOST_PREFIXES = 16, MOST_NAMES = 4096, MOST_DOTS = 8 };
 
@@ -236,7 +231,7 @@ static void count_prefix(prefixes *found, const char *name, size_t length) {
     found->items[i].tensors++;
 }
 
-/* True if trainers and wrappers call the model so: "model._orig_mod.". */
+/* True for a prefix that trainers and wrappers use: "model._orig_mod.". */
 static bool is_usual(const char *prefix) {
     static const char *const words[] = {"model",     "state_dict", "model_state_dict", "module",
                                         "_orig_mod", "net",        "network"};
@@ -275,12 +270,14 @@ static int check_prefix(const conversion *c) {
                    c->prefix, list_prefixes(&found, ", ", text, sizeof text));
 }
 
-/* The prefix of the model where no tensor has a name of its own; "" if none is found. */
+/* Finds the prefix of the model's names in the file; leaves "" if a tensor has a name of the model,
+ * or no prefix is found. */
 static int guess_prefix(conversion *c) {
     prefixes found = {0};
     char text[512];
+    int64_t original;
     for (int64_t i = 0; i < wg_weights_count(c->in); i++)
-        if (is_of_model(c, wg_weights_name(c->in, i)))
+        if (find_entry(c, wg_weights_name(c->in, i), &original) >= 0)
             return 0;
     /* The prefixes below which names of the model are found. */
     const int64_t names = wg_weights_count(c->in);
@@ -288,7 +285,7 @@ static int guess_prefix(conversion *c) {
         const char *name = wg_weights_name(c->in, i), *dot = name;
         for (int dots = 0; dots < MOST_DOTS && (dot = strchr(dot, '.')); dots++) {
             dot++;
-            if (is_of_model(c, dot))
+            if (find_entry(c, dot, &original) >= 0)
                 count_prefix(&found, name, (size_t)(dot - name));
         }
     }
@@ -599,10 +596,6 @@ static int write_tokenizer(const char *folder, const char *from, const wg_tokeni
     return copied ? 0 : wg_tokenizer_export(tokenizer, folder, published);
 }
 
-static bool keeps_tokenizer(const conversion *c, const char *format) {
-    return format ? wg__weights_keeps_tokenizer(format, c->tokenizer_json) : c->tokenizer != NULL;
-}
-
 static int write_folder(conversion *c, const char *in, const char *out) {
     char *path = wg__path_in(out, "model.safetensors");
     int status = path ? write_tensors(c, path, "safetensors") : -1;
@@ -646,7 +639,7 @@ static int write_out(conversion *c, const char *in, const char *out, const char 
             return -1;
         if (strcmp(format, "safetensors") == 0)
             note(c, "a safetensors file keeps neither configuration nor tokenizer; a folder does");
-        else if (c->tokenizer && !keeps_tokenizer(c, format))
+        else if (c->tokenizer && !wg__weights_keeps_tokenizer(format, c->tokenizer_json))
             note(c,
                  strcmp(format, "gguf") == 0
                      ? "GGUF has no tokenizer of this kind: it is dropped, and the file can only "
@@ -733,7 +726,8 @@ static int convert(conversion *c, const char *in, const char *out, wg_convert_su
             .to = format ? format : "folder",
             .tensors = c->count,
             .numbers = wg_module_parameter_count(c->module),
-            .tokenizer = keeps_tokenizer(c, format),
+            .tokenizer = format ? wg__weights_keeps_tokenizer(format, c->tokenizer_json)
+                                : c->tokenizer != NULL,
         };
     return 0;
 }

@@ -1,5 +1,5 @@
-/* A model from one published format into another, tensor by tensor: memory stays near the largest
- * of them.
+/* Converts a model from one published format into another, tensor by tensor: memory stays near the
+ * size of the largest tensor.
  *
  *     run.h5, .hdf5      wengert's checkpoint          read and written
  *     model.safetensors  with config.json beside it    read and written
@@ -23,8 +23,8 @@ typedef struct wg_convert_options {
                               NULL: the one below which the model is found */
     const char *adapter;   /* a folder with a LoRA adapter of PEFT's, which is added to the weights;
                               NULL: none is */
-    bool adapter_only;     /* OUT becomes such a folder, with the adapter of IN, a checkpoint that
-                              was trained with one; type, tokenizer and so on are not looked at */
+    bool adapter_only;     /* OUT becomes a PEFT folder with the adapter of IN, a checkpoint of a
+                              LoRA training; type, tokenizer and so on are ignored */
     wg_weights_type type;  /* of the numbers in OUT */
     int version;           /* of llama2.c's format */
     int64_t shard_bytes;   /* of tensors in a file of safetensors at most; 0: one file has all */

@@ -78,7 +78,7 @@ static int take_number(const wg_weights *file, const json_t *metadata, const cha
     return 0;
 }
 
-/* An f32 that was written for a short decimal: 1e-5, not 9.99999974e-06. */
+/* The shortest decimal that rounds to the same f32: 1e-5, not 9.99999974e-06. */
 static double short_decimal(double value) {
     for (int digits = 1; digits < 9; digits++) {
         char text[32];
@@ -109,8 +109,8 @@ static int take_scaling(const wg_weights *file, const json_t *metadata, wg_llama
 }
 
 /* Every key of the architecture is read by take_config, is known to change nothing, or is refused.
- * A key that changes the computation must have one of the two values for which a LLaMA computes the
- * same as our model. Keys that other programs add have other prefixes. */
+ * A key that changes the computation must have `value` or `other`: with these our LLaMA computes
+ * the same. Keys that other programs add have other prefixes. */
 static int check_keys(const wg_weights *file, const wg_llama_config *c, const json_t *metadata) {
     const double width = (double)(c->hidden_size / c->num_attention_heads);
     const char *key;
@@ -244,7 +244,7 @@ static int take_llama(wg_weights *file, const json_t *metadata) {
     }
     char *plain = wg_model_config_to_json(&wg_llama_type, &config);
     wg_config *json = plain ? wg__config_parse(plain, file->path) : NULL;
-    /* A list where llama.cpp ends a text by other tokens, too. */
+    /* eos_token_id becomes a list if llama.cpp ends texts by more tokens. */
     static const char *const keys[] = {"tokenizer.ggml.eot_token_id",
                                        "tokenizer.ggml.eom_token_id"};
     const int64_t end = config.eos_token_id;
@@ -289,29 +289,35 @@ static int put_metadata(wg__text *header, const wg_weights_writer *writer, const
     *keys = 14;
     wg__gguf_put_text(header, "general.architecture", "llama");
     wg__gguf_put_text(header, "general.name", "wengert");
-    wg__gguf_put_u32(header, "general.file_type",
-                     writer->type == WG_WEIGHTS_F16    ? 1
-                     : writer->type == WG_WEIGHTS_Q8_0 ? 7
-                     : writer->type == WG_WEIGHTS_BF16 ? 32
-                                                       : 0);
-    wg__gguf_put_u32(header, "general.quantization_version", 2);
-    wg__gguf_put_u32(header, "llama.context_length", (uint32_t)c->max_position_embeddings);
-    wg__gguf_put_u32(header, "llama.embedding_length", (uint32_t)c->hidden_size);
-    wg__gguf_put_u32(header, "llama.block_count", (uint32_t)c->num_hidden_layers);
-    wg__gguf_put_u32(header, "llama.feed_forward_length", (uint32_t)c->intermediate_size);
-    wg__gguf_put_u32(header, "llama.attention.head_count", (uint32_t)c->num_attention_heads);
-    wg__gguf_put_u32(header, "llama.attention.head_count_kv", (uint32_t)c->num_key_value_heads);
-    wg__gguf_put_u32(header, "llama.rope.dimension_count",
-                     (uint32_t)(c->hidden_size / c->num_attention_heads));
-    wg__gguf_put_f32(header, "llama.rope.freq_base", c->rope_theta);
-    wg__gguf_put_f32(header, "llama.attention.layer_norm_rms_epsilon", c->rms_norm_eps);
-    wg__gguf_put_u32(header, "llama.vocab_size", (uint32_t)c->vocab_size);
+    wg__gguf_put(header, "general.file_type", WG__GGUF_U32,
+                 writer->type == WG_WEIGHTS_F16    ? 1
+                 : writer->type == WG_WEIGHTS_Q8_0 ? 7
+                 : writer->type == WG_WEIGHTS_BF16 ? 32
+                                                   : 0);
+    wg__gguf_put(header, "general.quantization_version", WG__GGUF_U32, 2);
+    wg__gguf_put(header, "llama.context_length", WG__GGUF_U32,
+                 (uint32_t)c->max_position_embeddings);
+    wg__gguf_put(header, "llama.embedding_length", WG__GGUF_U32, (uint32_t)c->hidden_size);
+    wg__gguf_put(header, "llama.block_count", WG__GGUF_U32, (uint32_t)c->num_hidden_layers);
+    wg__gguf_put(header, "llama.feed_forward_length", WG__GGUF_U32, (uint32_t)c->intermediate_size);
+    wg__gguf_put(header, "llama.attention.head_count", WG__GGUF_U32,
+                 (uint32_t)c->num_attention_heads);
+    wg__gguf_put(header, "llama.attention.head_count_kv", WG__GGUF_U32,
+                 (uint32_t)c->num_key_value_heads);
+    wg__gguf_put(header, "llama.rope.dimension_count", WG__GGUF_U32,
+                 (uint32_t)(c->hidden_size / c->num_attention_heads));
+    wg__gguf_put(header, "llama.rope.freq_base", WG__GGUF_F32, wg__gguf_f32(c->rope_theta));
+    wg__gguf_put(header, "llama.attention.layer_norm_rms_epsilon", WG__GGUF_F32,
+                 wg__gguf_f32(c->rms_norm_eps));
+    wg__gguf_put(header, "llama.vocab_size", WG__GGUF_U32, (uint32_t)c->vocab_size);
     if (c->bos_token_id >= 0) {
-        wg__gguf_put_u32(header, "tokenizer.ggml.bos_token_id", (uint32_t)c->bos_token_id);
+        wg__gguf_put(header, "tokenizer.ggml.bos_token_id", WG__GGUF_U32,
+                     (uint32_t)c->bos_token_id);
         ++*keys;
     }
     if (c->eos_token_id >= 0) {
-        wg__gguf_put_u32(header, "tokenizer.ggml.eos_token_id", (uint32_t)c->eos_token_id);
+        wg__gguf_put(header, "tokenizer.ggml.eos_token_id", WG__GGUF_U32,
+                     (uint32_t)c->eos_token_id);
         ++*keys;
     }
     if (wg_error_pending())
@@ -343,11 +349,11 @@ static int put_tensors(wg__text *header, wg_weights_writer *writer, const wg_lla
         slot->extra = wg__llama_heads_to_reorder(config, slot->name);
         slot->offset = offset;
         wg__gguf_add_string(header, name, strlen(name));
-        wg__gguf_add_u32(header, (uint32_t)slot->spec.ndim);
+        wg__gguf_add(header, WG__GGUF_U32, (uint32_t)slot->spec.ndim);
         for (int axis = slot->spec.ndim - 1; axis >= 0; axis--)
-            wg__gguf_add_u64(header, (uint64_t)slot->spec.shape[axis]);
-        wg__gguf_add_u32(header, wg__gguf_type_of(slot->storage));
-        wg__gguf_add_u64(header, (uint64_t)slot->offset);
+            wg__gguf_add(header, WG__GGUF_U64, (uint64_t)slot->spec.shape[axis]);
+        wg__gguf_add(header, WG__GGUF_U32, wg__gguf_type_of(slot->storage));
+        wg__gguf_add(header, WG__GGUF_U64, (uint64_t)slot->offset);
         offset += (slot->bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     }
     return wg_error_pending() ? -1 : 0;
@@ -373,7 +379,7 @@ static int begin_gguf(wg_weights_writer *writer, const wg_weights_options *optio
     for (int64_t i = 0; status == 0 && i < writer->count; i++) {
         wg__weights_slot *slot = &writer->slots[i];
         slot->offset += data;
-        /* and the padding after it: readers map the file up to there */
+        /* with the padding after it: readers map the file up to the padding's end */
         const int64_t stop = slot->offset + slot->bytes, padding = -stop & (ALIGNMENT - 1);
         status = wg__output_write(&writer->output, stop, zeros, padding);
     }

@@ -1,8 +1,7 @@
-/* The header of GGUF: its metadata and its list of tensors, read; its values, written. See
- * internal.h.
+/* Reading GGUF's header, metadata and list of tensors, and writing its values. See internal.h.
  *
- * The header is read through a window, so that no count in it is believed before the file has bytes
- * for it. */
+ * The header is read through a window, and a count is only accepted if the file has bytes for its
+ * items. */
 #include "formats/internal.h"
 
 #include <math.h>
@@ -102,6 +101,7 @@ static int take_string(cursor *c, char **text, int64_t *length) {
     return 0;
 }
 
+/* The bytes of a value of each type; of texts and lists the fewest. */
 static const int8_t sizes[WG__GGUF_TYPES] = {1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8};
 
 static json_t *take_scalar(cursor *c, uint32_t type) {
@@ -147,7 +147,7 @@ static json_t *take_scalar(cursor *c, uint32_t type) {
     }
 }
 
-/* Refuses lists of lists, which nothing here needs. */
+/* Refuses lists of lists: no key that is read has them. */
 static json_t *take_list(cursor *c, const char *key) {
     uint32_t type;
     int64_t count;
@@ -306,33 +306,27 @@ int wg__gguf_read(wg_weights *file, json_t **metadata) {
 
 /* ---- Writing ---- */
 
-void wg__gguf_add_u32(wg__text *header, uint32_t value) {
-    uint8_t bytes[4];
-    wg__put_le(bytes, value, 4);
-    wg__text_append(header, bytes, 4);
-}
-
-void wg__gguf_add_u64(wg__text *header, uint64_t value) {
+void wg__gguf_add(wg__text *header, uint32_t type, uint64_t bits) {
     uint8_t bytes[8];
-    wg__put_le(bytes, value, 8);
-    wg__text_append(header, bytes, 8);
+    wg__put_le(bytes, bits, 8);
+    wg__text_append(header, bytes, sizes[type]);
 }
 
-void wg__gguf_add_f32(wg__text *header, double value) {
+uint64_t wg__gguf_f32(double value) {
     const float single = (float)value;
     uint32_t bits;
     memcpy(&bits, &single, sizeof bits);
-    wg__gguf_add_u32(header, bits);
+    return bits;
 }
 
 void wg__gguf_add_string(wg__text *header, const char *text, size_t length) {
-    wg__gguf_add_u64(header, length);
+    wg__gguf_add(header, WG__GGUF_U64, length);
     wg__text_append(header, text, (int64_t)length);
 }
 
 static void add_key(wg__text *header, const char *key, uint32_t type) {
     wg__gguf_add_string(header, key, strlen(key));
-    wg__gguf_add_u32(header, type);
+    wg__gguf_add(header, WG__GGUF_U32, type);
 }
 
 void wg__gguf_put_text(wg__text *header, const char *key, const char *value) {
@@ -340,23 +334,13 @@ void wg__gguf_put_text(wg__text *header, const char *key, const char *value) {
     wg__gguf_add_string(header, value, strlen(value));
 }
 
-void wg__gguf_put_u32(wg__text *header, const char *key, uint32_t value) {
-    add_key(header, key, WG__GGUF_U32);
-    wg__gguf_add_u32(header, value);
-}
-
-void wg__gguf_put_f32(wg__text *header, const char *key, double value) {
-    add_key(header, key, WG__GGUF_F32);
-    wg__gguf_add_f32(header, value);
-}
-
-void wg__gguf_put_bool(wg__text *header, const char *key, bool value) {
-    add_key(header, key, WG__GGUF_BOOL);
-    wg__text_append(header, &(uint8_t){value}, 1);
+void wg__gguf_put(wg__text *header, const char *key, uint32_t type, uint64_t bits) {
+    add_key(header, key, type);
+    wg__gguf_add(header, type, bits);
 }
 
 void wg__gguf_put_array(wg__text *header, const char *key, uint32_t type, uint64_t count) {
     add_key(header, key, WG__GGUF_ARRAY);
-    wg__gguf_add_u32(header, type);
-    wg__gguf_add_u64(header, count);
+    wg__gguf_add(header, WG__GGUF_U32, type);
+    wg__gguf_add(header, WG__GGUF_U64, count);
 }

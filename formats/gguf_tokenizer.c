@@ -1,11 +1,11 @@
-/* Tokenizers in GGUF's metadata, from and to the JSON that data/tokenizer/tokenizer.h describes.
+/* Tokenizers in GGUF's metadata, to and from the JSON of data/tokenizer/tokenizer.h.
  *
  *     tokenizer.ggml.model   is
  *     llama                  SentencePiece BPE: pieces with scores and types, spaces as U+2581
  *     gpt2                   byte-level BPE: tokens, their types, merges as "left right"
  *
- * GGUF does not hold the patterns that split a text before BPE, only llama.cpp's names of those
- * that it knows: a tokenizer with another pattern cannot be kept. */
+ * GGUF names the pattern that splits a text before BPE, and llama.cpp knows a fixed set of names. A
+ * tokenizer with another pattern cannot be written. */
 #include <stdio.h>
 #include <string.h>
 
@@ -37,17 +37,17 @@ static const char *text_of(const json_t *object, const char *key) {
 
 /* ---- Keys of any tokenizer ---- */
 
-/* Whether a text begins with the token of its begin: as objectives/causal_lm.c has it, unless that
- * token also ends a text. */
+/* Whether texts begin with the begin token: as in objectives/causal_lm.c, unless the same token
+ * ends a text. */
 static bool adds_begin(const json_t *root) {
     const json_t *special = json_object_get(root, "special"),
                  *begin = json_object_get(special, "begin");
     return json_is_integer(begin) && !json_equal(begin, json_object_get(special, "end"));
 }
 
-/* A reason why the tokenizer of the metadata would split texts differently here; false: there is
- * none. Known keys are read here or in gguf.c, or do not change the tokens of a text: the ids of
- * special tokens, say. */
+/* Writes the reason why the tokenizer of the metadata would split texts differently here; false if
+ * there is none. Known keys are read here or in gguf.c, or do not change the tokens of a text: the
+ * ids of special tokens, say. */
 static bool find_reason(const json_t *metadata, char *reason, size_t size) {
     static const char prefix[] = "tokenizer.ggml.";
     static const char *const false_only[] = {"tokenizer.ggml.add_eos_token",
@@ -124,7 +124,7 @@ static void put_bpe(wg__text *header, const json_t *root, int64_t vocabulary) {
     }
     wg__gguf_put_array(header, "tokenizer.ggml.token_type", WG__GGUF_I32, (uint64_t)vocabulary);
     for (int64_t id = 0; id < vocabulary && !wg_error_pending(); id++)
-        wg__gguf_add_u32(header, types[id]);
+        wg__gguf_add(header, WG__GGUF_U32, types[id]);
     wg__free(types);
     const size_t merge_count = json_array_size(merges) / 2;
     wg__text merge = {0};
@@ -141,7 +141,7 @@ static void put_bpe(wg__text *header, const json_t *root, int64_t vocabulary) {
             wg__gguf_add_string(header, merge.bytes, (size_t)merge.length);
     }
     wg__free(merge.bytes);
-    wg__gguf_put_bool(header, "tokenizer.ggml.add_bos_token", adds_begin(root));
+    wg__gguf_put(header, "tokenizer.ggml.add_bos_token", WG__GGUF_BOOL, adds_begin(root));
 }
 
 /* ---- Byte-level BPE: reading ---- */
@@ -153,7 +153,7 @@ typedef struct reading {
     json_t *ids; /* {token: id} */
 } reading;
 
-/* The number of tokens without those that pad the table up to the model's vocabulary. */
+/* The number of tokens before the unused ones that pad the table to the model's vocabulary. */
 static int64_t count_unpadded(const json_t *types) {
     size_t count = json_array_size(types);
     while (count > 0 && json_integer_value(json_array_get(types, count - 1)) == WG__PIECE_UNUSED)
@@ -195,7 +195,7 @@ static json_t *special_of(const reading *r, const json_t *metadata) {
         if (json_is_integer(id) && json_integer_value(id) < r->count)
             wg__json_put(&object, keys[i][1], json_incref(id));
     }
-    /* a token that no text begins with; one that also ends texts is put before none */
+    /* drop a begin token that is not put before texts */
     if (!flag(metadata, "tokenizer.ggml.add_bos_token", splits[r->split].whole_words) && object &&
         !json_equal(json_object_get(object, "begin"), json_object_get(object, "end")))
         json_object_del(object, "begin");
@@ -263,7 +263,7 @@ typedef struct pieces {
     int64_t count;
     bool plain_spaces;
     bool prefixed;  /* a space is put before a text */
-    bool add_begin; /* and the token of its begin */
+    bool add_begin; /* and the begin token */
 } pieces;
 
 /* Whether llama.cpp has the settings of a SentencePiece BPE: white space as it stands, or with one
@@ -332,14 +332,16 @@ static void put_pieces(wg__text *header, const pieces *p, int64_t vocabulary) {
     }
     wg__gguf_put_array(header, "tokenizer.ggml.scores", WG__GGUF_F32, count);
     for (int64_t i = 0; i < vocabulary && !wg_error_pending(); i++)
-        wg__gguf_add_f32(
-            header, i < p->count ? json_number_value(json_array_get(p->scores, (size_t)i)) : -1e6);
+        wg__gguf_add(header, WG__GGUF_F32,
+                     wg__gguf_f32(i < p->count
+                                      ? json_number_value(json_array_get(p->scores, (size_t)i))
+                                      : -1e6));
     wg__gguf_put_array(header, "tokenizer.ggml.token_type", WG__GGUF_I32, count);
     for (int64_t i = 0; i < vocabulary && !wg_error_pending(); i++)
-        wg__gguf_add_u32(header, type_of(p, i));
-    wg__gguf_put_u32(header, "tokenizer.ggml.unknown_token_id", 0);
-    wg__gguf_put_bool(header, "tokenizer.ggml.add_bos_token", p->add_begin);
-    wg__gguf_put_bool(header, "tokenizer.ggml.add_space_prefix", p->prefixed);
+        wg__gguf_add(header, WG__GGUF_U32, type_of(p, i));
+    wg__gguf_put(header, "tokenizer.ggml.unknown_token_id", WG__GGUF_U32, 0);
+    wg__gguf_put(header, "tokenizer.ggml.add_bos_token", WG__GGUF_BOOL, p->add_begin);
+    wg__gguf_put(header, "tokenizer.ggml.add_space_prefix", WG__GGUF_BOOL, p->prefixed);
 }
 
 int wg__gguf_put_tokenizer(wg__text *header, const char *json, int64_t vocabulary, int *keys) {
@@ -373,7 +375,7 @@ bool wg__gguf_keeps_tokenizer(const char *json) {
 
 /* ---- LLaMA's: reading ---- */
 
-/* The lists of a tokenizer that is laid out as LLaMA's: <unk>, <s>, </s>, the bytes, the pieces. */
+/* Whether the tokens are laid out as LLaMA's: <unk>, <s>, </s>, the bytes, the pieces. */
 static bool is_as_llama(const json_t *metadata) {
     const char *model = json_string_value(json_object_get(metadata, "tokenizer.ggml.model"));
     const json_t *tokens = json_object_get(metadata, "tokenizer.ggml.tokens"),

@@ -1,9 +1,8 @@
-/* What GGUF and llama2.c share: the configuration of a LLaMA, and the order of rows in its q and k.
+/* Shared by the files of formats/: LLaMA's configuration and row order, model cards, GGUF's header.
  *
- * The rotation of positions turns pairs of numbers of a head. Hugging Face's checkpoints, and the
- * module tree, pair number i with i + D/2 ("halves"); Meta's, llama2.c's and llama.cpp's pair 2i
- * with 2i + 1 ("adjacent"). So the same model has the rows of its q and k in another order, head by
- * head:
+ * Rotary positions rotate pairs of numbers of a head. Hugging Face's checkpoints, and the module
+ * tree, pair number i with i + D/2 ("halves"); Meta's, llama2.c's and llama.cpp's pair 2i with
+ * 2i + 1 ("adjacent"). So the rows of q and k are ordered differently, head by head:
  *
  *     adjacent   0a 0b 1a 1b 2a 2b        halves   0a 1a 2a 0b 1b 2b
  */
@@ -41,14 +40,13 @@ wg_tensor *wg__llama_to_adjacent(const wg__weights_slot *slot, wg_tensor *x);
 extern const wg__weights_reader wg__weights_gguf, wg__weights_llama2c;
 extern const wg__weights_format wg__gguf_writer, wg__llama2c_writer;
 
-/* What a folder of a published model has beside its weights, its configuration and its tokenizer:
+/* Other files in a published model's folder:
  *
  *     generation_config.json   which tokens begin, end and pad a text, and how tokens are drawn
- *     README.md                the model card: what the model is, and how it was trained, as far as
- *                              that is known */
+ *     README.md                the model card: a description of the model and its training */
 
 typedef struct wg__card {
-    const char *in;     /* what was converted: a checkpoint of a run says how it was trained */
+    const char *in; /* the converted checkpoint or folder; a run's checkpoint tells its training */
     const char *folder; /* to write into */
     const wg_model_type *type;
     int head; /* a wg__head_kind; -1: none */
@@ -106,21 +104,20 @@ int wg__gguf_read(wg_weights *file, json_t **metadata);
 
 /* ---- Writing a header (gguf_header.c) ---- */
 
-/* ggml's type of tensors that are stored so. */
+/* ggml's number for a storage dtype. */
 uint32_t wg__gguf_type_of(wg__storage_dtype storage);
 
-/* Appends a key with its value. A failure stays pending. [MEMORY] */
+/* Appends a key with its value: a text, or a number's bits. A failure stays pending. [MEMORY] */
 void wg__gguf_put_text(wg__text *header, const char *key, const char *value);
-void wg__gguf_put_u32(wg__text *header, const char *key, uint32_t value);
-void wg__gguf_put_f32(wg__text *header, const char *key, double value);
-void wg__gguf_put_bool(wg__text *header, const char *key, bool value);
+void wg__gguf_put(wg__text *header, const char *key, uint32_t type, uint64_t bits);
 
-/* Begins an array; the caller appends its values. */
+/* Begins an array; the caller appends its values by wg__gguf_add. */
 void wg__gguf_put_array(wg__text *header, const char *key, uint32_t type, uint64_t count);
 void wg__gguf_add_string(wg__text *header, const char *text, size_t length);
-void wg__gguf_add_u32(wg__text *header, uint32_t value);
-void wg__gguf_add_u64(wg__text *header, uint64_t value);
-void wg__gguf_add_f32(wg__text *header, double value);
+void wg__gguf_add(wg__text *header, uint32_t type, uint64_t bits);
+
+/* The bits of a number as f32, for WG__GGUF_F32. */
+uint64_t wg__gguf_f32(double value);
 
 /* ---- Tokenizers (gguf_tokenizer.c) ---- */
 
@@ -129,7 +126,7 @@ bool wg__gguf_keeps_tokenizer(const char *json);
 
 /* Appends the metadata of a tokenizer, given as wg_tokenizer_to_json writes it, and adds the number
  * of keys to *keys. For NULL and for kinds that llama.cpp does not have, the metadata say that
- * there is no tokenizer: such a model can be loaded, and given ids. [FORMAT, MEMORY] */
+ * there is no tokenizer: llama.cpp then loads the model, and reads ids. [FORMAT, MEMORY] */
 int wg__gguf_put_tokenizer(wg__text *header, const char *json, int64_t vocabulary, int *keys);
 
 /* The tokenizer of the metadata, as wg_tokenizer_to_json writes it, freed with wg__free; *json is

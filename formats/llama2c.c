@@ -1,10 +1,10 @@
-/* llama2.c's .bin (export.py of karpathy/llama2.c): a header, then the tensors of a LLaMA one after
- * the other in f32, all layers of one part together.
+/* llama2.c's .bin (export.py of karpathy/llama2.c): a header, then the tensors of a LLaMA in f32.
+ * The same tensor of all layers comes together: every layer's q, then every layer's k.
  *
  *     version 0   7 x i32: dim, hidden_dim, n_layers, n_heads, n_kv_heads, vocab_size (negative:
- *                 the head is a tensor of its own), seq_len; tensors; before the head, tables of
+ *                 the head is not tied to the table), seq_len; tensors; before the head, tables of
  *                 the rotation
- *     version 1   256 bytes: "24ka" (0x616b3432), i32 1, those 7, u8 1 if the head is shared,
+ *     version 1   256 bytes: "24ka" (0x616b3432), i32 1, the 7 x i32, u8 1 if the head is shared,
  *                 zeros; tensors, norms first
  *
  * Shapes come from the module tree of the model, made without memory. */
@@ -23,7 +23,7 @@
 
 enum { HEADER_0 = 28, HEADER_1 = 256, MOST_LAYERS = 4096 };
 
-/* The values of run.c's constants, for which the files have no place. */
+/* run.c's constants: values that the files do not store. */
 static const wg_llama_config constants = {.hidden_act = WG_GATE_SWIGLU,
                                           .rms_norm_eps = 1e-5,
                                           .rope_theta = 10000,
@@ -34,7 +34,7 @@ static const wg_llama_config constants = {.hidden_act = WG_GATE_SWIGLU,
 #define LAYER "model.layers."
 #define HEAD "lm_head.weight"
 
-/* Published names; what begins with a dot stands for the tensors of all layers, in their order. */
+/* Published names. A name that begins with a dot means that tensor of every layer, in order. */
 static const char *const *const order_0 =
     WG__KEYS("model.embed_tokens.weight", ".input_layernorm.weight", ".self_attn.q_proj.weight",
              ".self_attn.k_proj.weight", ".self_attn.v_proj.weight", ".self_attn.o_proj.weight",
@@ -49,7 +49,7 @@ static const char *const *const order_1 =
 typedef int (*tensor_visitor)(const char *name, const wg_spec *spec, int64_t offset,
                               int64_t heads_to_reorder, void *context);
 
-/* Two tables of a number for each position and pair. */
+/* The bytes of two tables of f32, (positions, pairs). */
 static int64_t table_bytes(const wg_llama_config *c) {
     const int64_t pairs = c->hidden_size / c->num_attention_heads / 2;
     return wg__times(8, wg__times(c->max_position_embeddings, pairs));
@@ -146,7 +146,7 @@ static int list_llama2c(wg_weights *file, int index) {
     int version;
     if (read_header(file, &config, &version) < 0)
         return -1;
-    /* The module tree of a header's layers is only made if the file may have as many. */
+    /* Do not make a module tree of more layers than the file can hold. */
     if (wg__llama_config_fits(&config, file->files[0].size) < 0 ||
         config.num_hidden_layers > MOST_LAYERS ||
         config.num_hidden_layers >
@@ -307,7 +307,7 @@ int wg__llama_config_fits(const wg_llama_config *c, int64_t bytes) {
     if (!(c->rms_norm_eps > 0 && isfinite(c->rms_norm_eps) && c->rope_theta > 0 &&
           isfinite(c->rope_theta)))
         return -1;
-    /* Layers, words and the inner width each stand for at least hidden_size numbers. */
+    /* Each layer, word and inner unit has at least hidden_size numbers. */
     const int64_t numbers = bytes > INT64_MAX / 8 ? INT64_MAX : bytes * 8,
                   rows = numbers / c->hidden_size;
     return c->num_hidden_layers > rows || c->vocab_size > rows || c->intermediate_size > rows ? -1

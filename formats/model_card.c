@@ -109,7 +109,7 @@ static void add(wg__text *card, const char *format, ...) {
         wg__text_append(card, line, length < (int)sizeof line ? length : (int)sizeof line - 1);
 }
 
-/* The last part of a path: a card tells nothing of the folders of a machine. */
+/* The last part of a path: a card does not publish the folders of a machine. */
 static const char *file_name(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash && slash[1] ? slash + 1 : path;
@@ -245,19 +245,6 @@ static void add_training_of(wg__text *card, const wg__card *c) {
     wg_checkpoint_close(file);
 }
 
-static const char *task_of(const wg__card *c) {
-    static const char *const tasks[WG_HEAD_KINDS] = {[WG_HEAD_LABELS] = "text-classification",
-                                                     [WG_HEAD_ANSWERS] = "question-answering",
-                                                     [WG_HEAD_SCORE] = "text-classification",
-                                                     [WG_HEAD_WORDS] = "token-classification",
-                                                     [WG_HEAD_SEVERAL_LABELS] =
-                                                         "text-classification"};
-    return c->head >= 0                           ? tasks[c->head]
-           : c->type->shape == WG_ENCODER         ? "fill-mask"
-           : c->type->shape == WG_ENCODER_DECODER ? "text2text-generation"
-                                                  : "text-generation";
-}
-
 int wg__write_model_card(const wg__card *card) {
     char *there = wg__path_in(card->folder, CARD);
     const bool exists = wg__is_file(there);
@@ -266,12 +253,23 @@ int wg__write_model_card(const wg__card *card) {
         return there ? 0 : -1;
     char *published = read_of_folder(card->in, CARD, MOST_CARD);
     wg__text text = {0};
+    static const char *const tasks[WG_HEAD_KINDS] = {[WG_HEAD_LABELS] = "text-classification",
+                                                     [WG_HEAD_ANSWERS] = "question-answering",
+                                                     [WG_HEAD_SCORE] = "text-classification",
+                                                     [WG_HEAD_WORDS] = "token-classification",
+                                                     [WG_HEAD_SEVERAL_LABELS] =
+                                                         "text-classification"};
+    const wg_model_shape shape = card->type->shape;
+    const char *task = card->head >= 0               ? tasks[card->head]
+                       : shape == WG_ENCODER         ? "fill-mask"
+                       : shape == WG_ENCODER_DECODER ? "text2text-generation"
+                                                     : "text-generation";
     if (!published && !wg_error_pending()) {
         char folder[256];
         snprintf(folder, sizeof folder, "%s", card->folder);
         for (size_t end = strlen(folder); end > 1 && folder[end - 1] == '/'; end--)
             folder[end - 1] = '\0';
-        add(&text, "---\npipeline_tag: %s\ntags:\n- wengert\n- %s\n---\n\n# %s\n\n", task_of(card),
+        add(&text, "---\npipeline_tag: %s\ntags:\n- wengert\n- %s\n---\n\n# %s\n\n", task,
             card->type->model_type, file_name(folder));
         add(&text,
             "%s with %lld parameters and a vocabulary of %lld tokens, written by Wengert %s.\n",

@@ -1,4 +1,4 @@
-/* The table of all formats of tensor files. See weights_files.h. */
+/* Detecting and choosing the formats of tensor files. See weights_files.h. */
 #include "formats/weights_files.h"
 
 #include <stdio.h>
@@ -15,12 +15,7 @@ static bool begins(const uint8_t *bytes, int64_t count, const char *with, int64_
     return count >= length && memcmp(bytes, with, (size_t)length) == 0;
 }
 
-static const wg__weights_reader *refuse(const char *path, const char *reason) {
-    wg_fail(WG_ERROR_FORMAT, WHERE, "%.300s: %s", path, reason);
-    return NULL;
-}
-
-/* The reader that fits the first bytes, or the suffix where a format has no bytes of its own. */
+/* Chooses the reader by the first bytes, or by the suffix for formats without magic bytes. */
 static const wg__weights_reader *detect(const char *path, const uint8_t *bytes, int64_t count) {
     if (begins(bytes, count, "\x89HDF\r\n\x1a\n", 8))
         return &wg__weights_hdf5;
@@ -31,8 +26,10 @@ static const wg__weights_reader *detect(const char *path, const uint8_t *bytes, 
     if (wg__ends_with(path, ".safetensors") || (count > 8 && bytes[8] == '{'))
         return &wg__weights_safetensors;
     if (begins(bytes, count, "\x80\x02\x8a\x0al\xfc\x9c", 7))
-        return refuse(path, "is what torch.save wrote before PyTorch 1.6; load it there, and save "
-                            "it again");
+        return wg__fail_null(WG_ERROR_FORMAT, WHERE,
+                             "%.300s: is what torch.save wrote before PyTorch 1.6; load it there, "
+                             "and save it again",
+                             path);
     if (begins(bytes, count, "24ka", 4) || wg__ends_with(path, ".bin"))
         return &wg__weights_llama2c;
     static const struct {
@@ -48,14 +45,14 @@ static const wg__weights_reader *detect(const char *path, const uint8_t *bytes, 
             snprintf(text, sizeof text, "is no file of %s, though its name says so",
                      named[i].format);
         }
-    /* bytes that are no known file may be the rest of one whose beginning was lost */
+    /* unknown bytes may be a file that lost its beginning */
     if (wg__file_kind(path, kind, sizeof kind) &&
         !(is_named && wg__starts_with(kind, "no checkpoint:")))
         snprintf(text + strlen(text), sizeof text - strlen(text), "; it is %s", kind);
     else if (is_named)
         snprintf(text + strlen(text), sizeof text - strlen(text),
                  ": it does not begin as one; is it damaged?");
-    return refuse(path, text);
+    return wg__fail_null(WG_ERROR_FORMAT, WHERE, "%.300s: %s", path, text);
 }
 
 static char *file_of_folder(const char *folder) {

@@ -1,4 +1,5 @@
-/* Tensor files of all formats: opened by what a file contains, written by the name of a format.
+/* Tensor files of all formats. The format of an existing file is detected from its content; a new
+ * file's format is chosen by name.
  *
  *     format        is                                     read  written  metadata
  *     hdf5          wengert's checkpoint                   yes   yes      config, tokenizer
@@ -26,12 +27,13 @@ WG_BEGIN_DECLS
 /* Opens a file of any format, detected from its first bytes and its suffix; of a folder,
  * model.safetensors, model.safetensors.index.json, pytorch_model.bin or
  * pytorch_model.bin.index.json, the first of these that it has. Only the list is read yet. Closed
- * with wg_weights_close. NULL with [NOT_FOUND, IO, MEMORY; FORMAT, with what is wrong and where] */
+ * with wg_weights_close. NULL with [NOT_FOUND, IO, MEMORY; FORMAT, naming the fault and its place]
+ */
 WG_API wg_weights *wg_weights_open(const char *path);
 
 /* Begins a file of that format, which will become `path` when it is committed. `infos` need not
  * outlive the call. NULL with [ARGUMENT for a format that is not written, a type that it does not
- * have, or tensors that are not those of its model; NOT_FOUND, IO, MEMORY] */
+ * have, or tensors that are not its model's; NOT_FOUND, IO, MEMORY] */
 WG_API wg_weights_writer *wg_weights_create(const char *path, const char *format,
                                             const wg_weights_options *options, int64_t count,
                                             const wg_weights_info *infos);
