@@ -15,7 +15,7 @@ typedef struct checked_model {
     wg_tensor *ids, *labels;
 } checked_model;
 
-/* ids from `first` on: the tokens before it are padding and such, whose embeddings may be fixed. */
+/* Random ids from `first` on. Lower ids may be padding, whose embedding is fixed. */
 static wg_tensor *random_ids(wg_generator *generator, int64_t first, int64_t end) {
     wg_tensor *u = wg_rand(generator, WG_F64, WG_DIMS(B, T));
     wg_tensor *ids = wg_add_scalar(wg_mul_scalar(u, (double)(end - first)), (double)first);
@@ -51,7 +51,7 @@ static wg_tensor *hidden_of(const checked_model *c) {
     return wg_model_forward(&c->model, &inputs);
 }
 
-/* The loss, and what the head on the pooled output gives. */
+/* Outputs the loss, and the logits of the head on the pooled output. */
 static int run(int input_count, wg_tensor *const *inputs, int output_count, wg_tensor **outputs,
                void *context) {
     (void)input_count, (void)inputs;

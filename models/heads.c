@@ -16,8 +16,8 @@
 #define WHERE "heads"
 #define CONFIG "config.json"
 
-/* Which heads have labels, which read the pooled output, and the problem_type of those that
- * classify sequences. */
+/* Each kind of head: whether it has labels, whether it reads the pooled output, and its
+ * problem_type in config.json if it classifies sequences. */
 static const struct {
     bool has_labels, is_pooled;
     const char *problem;
@@ -130,7 +130,7 @@ static int add_label(wg__labels *labels, const char *name) {
     return wg_fail(WG_ERROR_FORMAT, CONFIG, "id2label has \"%s\" twice", name);
 }
 
-/* Each has a name in memory. */
+/* A limit: each label takes memory for its name. */
 enum { MOST_LABELS = 1 << 20 };
 
 static int number_names(int64_t count, wg__labels *labels) {
@@ -184,18 +184,6 @@ int wg__labels_of_config(const char *json, wg__labels *labels) {
     return status;
 }
 
-static void set_labels(wg_config *config, const wg__labels *labels) {
-    json_t *names = json_object(), *numbers = json_object();
-    for (int64_t i = 0; i < labels->count; i++) {
-        char key[24];
-        snprintf(key, sizeof key, "%lld", (long long)i);
-        wg__json_put(&names, key, json_string(labels->names[i]));
-        wg__json_put(&numbers, labels->names[i], json_integer(i));
-    }
-    wg__config_set(config, "id2label", names);
-    wg__config_set(config, "label2id", numbers);
-}
-
 static const char *architecture_of(const wg_model_type *type, wg__head_kind kind) {
     const wg_model_names *names = &type->names;
     return kind == WG_HEAD_ANSWERS ? names->answerer
@@ -215,11 +203,21 @@ char *wg__headed_encoder_config(const wg__headed_encoder *model) {
             wg__config_set_number(config, "classifier_dropout", model->dropout);
         if (problem)
             wg__config_set_text(config, "problem_type", problem);
-        /* A score has the one label that other programs give it. */
+        /* Other programs give a score one label, LABEL_0. */
         wg__labels one = {0};
         const bool is_score = model->kind == WG_HEAD_SCORE;
-        if (!is_score || number_names(1, &one) == 0)
-            set_labels(config, is_score ? &one : &model->labels);
+        const wg__labels *labels = is_score ? &one : &model->labels;
+        if (!is_score || number_names(1, &one) == 0) {
+            json_t *names = json_object(), *numbers = json_object();
+            for (int64_t i = 0; i < labels->count; i++) {
+                char key[24];
+                snprintf(key, sizeof key, "%lld", (long long)i);
+                wg__json_put(&names, key, json_string(labels->names[i]));
+                wg__json_put(&numbers, labels->names[i], json_integer(i));
+            }
+            wg__config_set(config, "id2label", names);
+            wg__config_set(config, "label2id", numbers);
+        }
         if (is_score)
             wg__config_set(config, "num_labels", json_integer(1));
         wg__labels_free(&one);
@@ -240,7 +238,7 @@ static wg__headed_encoder *make(const wg_model_type *type, wg__head_kind kind, c
     wg__free(config);
     if (!model)
         return NULL;
-    /* classifier_dropout; null, as published files have it, counts as left out */
+    /* classifier_dropout; the null of published files means the default */
     wg_config *object = wg__config_parse(json, CONFIG);
     if (object && wg__config_number(object, "classifier_dropout", &model->dropout) == 0 &&
         !(model->dropout >= 0 && model->dropout < 1))
@@ -278,8 +276,8 @@ static wg__head_kind kind_of_problem(wg_config *config) {
     return one ? WG_HEAD_SCORE : WG_HEAD_LABELS;
 }
 
-/* "ForTokenClassification" of BertForTokenClassification: what stands before it is the model's
- * type, which has other names in the files of its aliases. */
+/* "ForTokenClassification" of BertForTokenClassification: files of a type's aliases have another
+ * name before it. */
 static const char *task_of(const char *architecture) {
     const char *task = strstr(architecture, "For");
     return task ? task : architecture;

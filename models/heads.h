@@ -1,4 +1,4 @@
-/* Encoders with the heads of fine-tuning   (Devlin et al. 2019, sections 3.2 and 4), for every
+/* Encoders with a fine-tuning head   (Devlin et al. 2019, sections 3.2 and 4), for every
  * model type that is an encoder.
  *
  *     WG_HEAD_LABELS: sequence classification     WG_HEAD_ANSWERS: question answering
@@ -8,17 +8,17 @@
  *     [CLS] a [SEP] b [SEP]                       [CLS] question [SEP] context [SEP]
  *        | encoder                                   | encoder, without a pooler
  *     pooled (B, C)                               sequence (B, T, C)
- *        | dropout, classifier                       | qa_outputs; of words dropout, classifier
+ *        | dropout, classifier                       | qa_outputs; for words dropout, classifier
  *     logits (B, K) of K labels                   start logits (B, T), end logits (B, T)
  *     score (B, 1)                                logits of words (B, T, K)
  *
- * Parameter paths are those of the published BertForSequenceClassification (bert.*, classifier.*),
+ * Parameters have the names of the published BertForSequenceClassification (bert.*, classifier.*),
  * BertForQuestionAnswering (bert.*, qa_outputs.*) and BertForTokenClassification (bert.*,
- * classifier.*), with the type's own encoder_name, and names.answers in the place of qa_outputs; so
- * are the keys of the configuration: architectures, problem_type, id2label, label2id. A score is
- * the sequence classification of one label whose problem_type is "regression", and several labels
- * are one of "multi_label_classification". A type with encoder_states has a layer and dropout
- * between sequence and qa_outputs, too. */
+ * classifier.*), with the type's encoder.name for "bert" and names.answers for "qa_outputs". The
+ * configuration has the published keys: architectures, problem_type, id2label, label2id. In
+ * config.json a score is a sequence classification with a single label and problem_type
+ * "regression"; several labels have problem_type "multi_label_classification". A type with
+ * encoder.states has a layer and dropout between sequence and qa_outputs, too. */
 #ifndef WG_MODELS_HEADS_H
 #define WG_MODELS_HEADS_H
 
@@ -42,20 +42,20 @@ typedef struct wg__headed_encoder {
     wg__head_kind kind;
     wg_linear *head;   /* classifier or qa_outputs */
     wg__labels labels; /* K of them; of answers and of a score none */
-    double dropout;    /* of a classifier's input: classifier_dropout, else that of the encoder */
-    int fresh_count;   /* paths of the modules of the encoder that begin anew, such as a pooler */
+    double dropout;    /* of a classifier's input: classifier_dropout, else the encoder's */
+    int fresh_count;   /* paths of the encoder's modules that begin anew: a pooler */
     char *fresh[8];
 } wg__headed_encoder;
 
 /* An encoder with a new head of that kind, for labels of texts or words, which are copied; NULL for
- * the other kinds. A root, freed with wg_module_free(&model->module); its generator begins at
+ * kinds without labels. A root, freed with wg_module_free(&model->module); its generator begins at
  * `seed`. NULL with [ARGUMENT, also for fewer than two labels; STATE for a type that is no encoder;
  * MEMORY] */
 wg__headed_encoder *wg__headed_encoder_new(const wg_model_type *type, wg__head_kind kind,
                                            const void *config, const wg__labels *labels,
                                            uint64_t seed);
 
-/* The model as trainings take it; it borrows the headed encoder. */
+/* The wg_model of a headed encoder, which it borrows. */
 wg_model wg__headed_encoder_model(wg__headed_encoder *model);
 
 /* The outputs of the head: logits of the labels, (B, K); the score, (B, 1); logits of the labels of
@@ -71,8 +71,8 @@ wg_tensor *wg__answer_loss(wg_tensor *start, wg_tensor *end, wg_tensor *starts, 
 /* The configuration as JSON text; the caller frees it with wg_text_free. NULL with MEMORY. */
 char *wg__headed_encoder_config(const wg__headed_encoder *model);
 
-/* The labels of a published configuration: id2label, else LABEL_0, LABEL_1... as many as num_labels
- * says, which is two unless it is there. *labels is {0} after an error. [FORMAT, also for a
+/* The labels of a published configuration: id2label, else LABEL_0, LABEL_1... up to num_labels,
+ * by default two. *labels is {0} after an error. [FORMAT, also for a
  * problem_type without labels; MEMORY] */
 int wg__labels_of_config(const char *json, wg__labels *labels);
 
@@ -81,12 +81,12 @@ int wg__labels_of_config(const char *json, wg__labels *labels);
 int wg__headed_encoder_load(const char *path, wg__head_kind kind, wg_model *model,
                             wg_tokenizer **tokenizer);
 
-/* Where a model to be fine-tuned takes its encoder from. */
+/* The source of the encoder of a new fine-tuned model. */
 typedef struct wg__head_origin {
     const char *path; /* a checkpoint of any encoder: pretrained, converted or fine-tuned already */
     uint64_t seed;    /* of new parameters, and of dropout */
 
-    /* Told which tensors are not in the file and begin anew; NULL: nothing is told. */
+    /* Receives a message that names the tensors that begin anew; NULL: no messages. */
     void (*note)(const char *message, void *context);
     void *context;
 } wg__head_origin;

@@ -1,4 +1,4 @@
-/* The table of model types, and what all of them do alike: see model.h. */
+/* The table of model types, and the functions that serve all types: see model.h. */
 #include "models/model.h"
 
 #include <string.h>
@@ -139,7 +139,8 @@ int wg_model_preset_config(const wg_model_type *type, const char *name, void *co
     return preset ? 0 : -1;
 }
 
-/* `sizes` divides by sizes, which are checked first, as if all tokens were in the vocabulary. */
+/* type->sizes divides by settings, so these are checked before it is called: at first with any
+ * token id, then with the vocabulary. */
 int wg__model_config_check(const wg_model_type *type, const void *config) {
     if (wg__settings_check(&type->settings, config, INT64_MAX) < 0 ||
         wg__settings_check(&type->settings, config,
@@ -161,7 +162,7 @@ bool wg__model_may_lack(const wg_model_type *type, const char *name) {
     return false;
 }
 
-/* Refuses another value of a key that says what kind of model the weights are of. */
+/* Refuses a key with another value than `known`: the weights would be another kind of model's. */
 static int check_kind_key(wg_config *json, const char *key, bool known) {
     const json_t *found = wg__config_value(json, key);
     return !found || (json_is_boolean(found) && json_is_true(found) == known)
@@ -174,9 +175,9 @@ static void add_names(const char **list, int most, int *count, const char *const
         list[(*count)++] = *names;
 }
 
-/* Reads a configuration. Refuses keys that were not read, except known keys of published files that
- * do not change the computation, such as `dtype` (torch_dtype before transformers 4.56): each
- * tensor has its own dtype. */
+/* Reads a configuration. Refuses keys that were not read, except known keys that do not change the
+ * computation: `dtype` (torch_dtype before transformers 4.56) is ignored, since each tensor has its
+ * dtype. */
 static int read_config(const wg_model_type *type, wg_config *json, void *config) {
     if (wg__settings_standard(&type->settings, config) < 0 ||
         wg__settings_read(&type->settings, json, config) < 0 ||
@@ -234,7 +235,7 @@ char *wg_model_config_to_json(const wg_model_type *type, const void *config) {
 
 /* ---- Roles of rows ---- */
 
-/* The member of a row, which is an int64_t, as all with a role are. */
+/* The member of a row with a role: an int64_t. */
 static int64_t *member(const wg_setting *row, const void *config) {
     return (int64_t *)((uintptr_t)config + row->offset);
 }
@@ -246,7 +247,7 @@ static const wg_setting *row_of(const wg_model_type *type, int role) {
     return NULL;
 }
 
-/* Rows of the position table that are before position 0. */
+/* The row of position 0 in the position table. */
 static int64_t positions_before(const wg_model_type *type, const void *config) {
     return row_of(type, WG__POSITIONS_BEHIND_PAD) ? *member(row_of(type, WG__PAD), config) + 1 : 0;
 }
@@ -293,11 +294,6 @@ void wg_model_config_resize(const wg_model_type *type, void *config, int64_t voc
 
 /* ---- Configurations of new models ---- */
 
-static bool is_fitted(const wg_setting *row) {
-    return !row->derived && (row->role == WG__VOCABULARY ||
-                             (row->role >= WG__SOURCE_VOCABULARY && row->role <= WG__SEPARATOR));
-}
-
 int wg__model_config_open(const wg_model_type *type, wg_config *file, void *config) {
     const char *found = NULL;
     if (!file || wg__config_text(file, "model_type", &found) < 0)
@@ -310,18 +306,20 @@ int wg__model_config_open(const wg_model_type *type, wg_config *file, void *conf
     enum { MOST = 32 };
     const char *needed[MOST];
     int count = 0;
-    for (int i = 0; i < type->settings.count && count < MOST; i++) {
+    bool has_gaps = false; /* then wg_model_config_fit fills them in, and checks the whole */
+    for (int i = 0; i < type->settings.count; i++) {
         const wg_setting *row = &type->settings.rows[i];
-        if (!row->standard && !row->derived && !is_fitted(row))
+        if (row->derived)
+            continue;
+        if (row->role == WG__VOCABULARY ||
+            (row->role >= WG__SOURCE_VOCABULARY && row->role <= WG__SEPARATOR))
+            has_gaps |= !wg__config_has(file, row->name);
+        else if (!row->standard && count < MOST)
             needed[count++] = row->name;
     }
     if (wg__config_require(file, count, needed) < 0 || read_config(type, file, config) < 0)
         return -1;
-    for (int i = 0; i < type->settings.count; i++)
-        if (is_fitted(&type->settings.rows[i]) &&
-            !wg__config_has(file, type->settings.rows[i].name))
-            return 0; /* wg_model_config_fit checks the whole */
-    return wg__model_config_check(type, config);
+    return has_gaps ? 0 : wg__model_config_check(type, config);
 }
 
 void wg__fit(const wg_model_fit *fit, const char *key, int64_t *value, int64_t fitted) {
@@ -383,16 +381,16 @@ void wg_model_free(wg_model *model) {
     *model = (wg_model){0};
 }
 
-static const void *config_of(const wg_model *model) {
-    return model->config ? model->config : model->type->config(model->module);
-}
-
 char *wg_model_config_json(const wg_model *model) {
-    return wg_model_config_to_json(model->type, config_of(model));
+    const wg_model_type *type = model->type;
+    return wg_model_config_to_json(type,
+                                   model->config ? model->config : type->config(model->module));
 }
 
 wg_model_sizes wg_model_sizes_of(const wg_model *model) {
-    return wg__model_config_sizes(model->type, config_of(model));
+    const wg_model_type *type = model->type;
+    return wg__model_config_sizes(type,
+                                  model->config ? model->config : type->config(model->module));
 }
 
 double wg__tensor_bytes(const wg_tensor *x) {

@@ -1,6 +1,6 @@
-/* Model types: one record says all that the library knows of a kind of model, and everything else
- * follows from it: presets and configurations, construction, loading and saving, conversion of
- * published files, the objectives that train it, and what the command does with it.
+/* Model types: one record describes a kind of model. Presets and configurations, construction,
+ * loading and saving, conversion of published files, training objectives and the command all read
+ * this record.
  *
  *     wg_model model;
  *     wg_model_new(wg_model_type_find("bert"), "bert-mini", 1, &model);
@@ -9,8 +9,8 @@
  *     wg_model_free(&model);
  *
  * A model is a file pair models/NAME.{h,c} with its struct, its forward and its record, and a row
- * in the table of models/model.c. The structs and functions of one model (wg__bert_new...) are
- * public as well, for programs that know which model they want.
+ * in the table of models/model.c. The structs (wg_bert...) are public, for programs that know the
+ * type of their model; the constructors (wg__bert_new...) are internal.
  *
  *     shape               forward is                     examples
  *     encoder             ids -> hidden                  BERT, ModernBERT
@@ -47,24 +47,24 @@ typedef struct wg_model_inputs {
                             * seen. NULL: no padding */
     wg_tensor *token_type_ids;     /* encoders with segments: (B, T); NULL: all 0 */
     wg_tensor *position_ids;       /* models that rotate by position, decoders: (B, T) below
-                                    * max_positions; NULL: 0, 1, ... after what the caches hold */
+                                    * max_positions; NULL: 0, 1, ... after the cached positions */
     wg_tensor *block_position_ids; /* prefix decoders: (B, T), 0 in Part A, 1, 2... in a span */
     wg_tensor *part_a;             /* prefix decoders: (B), tokens of Part A; NULL: all of it */
     wg_tensor *mask; /* prefix decoders, instead of part_a: bool, broadcastable to (B, H, T, Tk) */
-    wg_tensor *memory;          /* encoder-decoders: (B, S, C), what wg_model_encode gave */
-    wg_tensor *memory_keep;     /* (B, S) bool */
-    wg_kv_cache *caches;        /* of generation, one a layer: the ids follow what these hold */
+    wg_tensor *memory;      /* encoder-decoders: (B, S, C), from wg_model_encode */
+    wg_tensor *memory_keep; /* (B, S) bool */
+    wg_kv_cache *caches;    /* of generation, one a layer: the ids follow the cached positions */
     wg_kv_cache *memory_caches; /* encoder-decoders: one a layer, filled at the first call */
     wg_tensor *previous_ids;    /* models with bigrams: (B), the last tokens that the caches hold,
                                  * -1 for none; NULL: none */
     bool causal; /* encoders that can: a position sees itself and earlier ones only */
-    wg_tensor *output_positions; /* (N) flat b T + t: hidden states are wanted at these alone, and
-                                  * the last layer skips what the others do not need; NULL: all */
+    wg_tensor *output_positions; /* (N) flat b T + t: only these hidden states are computed in the
+                                  * last layer and returned; NULL: all */
 } wg_model_inputs;
 
-/* The sizes of a model, which each configuration has under names of its own. */
+/* The sizes of a model. Each type of configuration has other names for them. */
 typedef struct wg_model_sizes {
-    int64_t vocabulary;        /* V; of encoder-decoders that of the target */
+    int64_t vocabulary;        /* V; of encoder-decoders the target's */
     int64_t source_vocabulary; /* of encoder-decoders; else 0 */
     int64_t positions;         /* the longest sequence; INT64_MAX: any */
     int64_t width;             /* C */
@@ -72,8 +72,8 @@ typedef struct wg_model_sizes {
     int64_t encoder_layers; /* of encoder-decoders; else 0 */
     int64_t cache_width;    /* numbers that a layer's cache keeps of a position, keys and values */
     int64_t start_id, end_id, pad_id; /* tokens: a decoder begins with start_id; -1: none */
-    int64_t segments;         /* encoders: of how many texts a sequence can be told to be; else 0 */
-    double head_dropout;      /* encoders: of a new head's input */
+    int64_t segments;                 /* encoders: how many segments a sequence may have; else 0 */
+    double head_dropout;              /* encoders: of a new head's input */
     bool pools_first;         /* encoders: the pooled output reads the first position alone */
     wg_initializer head_init; /* encoders: of a new head's weights */
 } wg_model_sizes;
@@ -85,8 +85,8 @@ typedef struct wg_model_fit {
     int64_t sequence;              /* tokens of a training sequence; 0: unknown */
     wg_config *file;               /* the user's configuration file, for the keys that it has; NULL:
                                     * the configuration is a preset */
-    int64_t learnt; /* set: tokens that a tokenizer has to learn so that, with those that the type
-                     * adds, the configured vocabulary is full; 0: any number */
+    int64_t learnt; /* set: tokens that a tokenizer has to learn, so that with the type's added
+                     * tokens the configured vocabulary is full; 0: any number */
 } wg_model_fit;
 
 typedef struct wg_model_preset {
@@ -102,29 +102,30 @@ typedef struct wg_model_preset {
 /* A tensor that files may hold and the model does not have, since it equals another one. */
 typedef struct wg_model_copy {
     const char *end; /* of its name: "lm_head.weight" */
-    const char *of;  /* the path of the other: "transformer.wte.weight" */
+    const char *of;  /* the path of the equal tensor: "transformer.wte.weight" */
 } wg_model_copy;
 
 /* How published files name the tensors of this type: see formats/convert.c. */
 typedef struct wg_model_names {
     const char *architecture; /* of config.json ("BertForPreTraining"), or NULL */
-    const char *classifier;   /* encoders: that with a head for labels, and with one for answers */
-    const char *answerer;     /* and with one for labels of words (models/heads.h) */
-    const char *word_classifier;
-    const char *pooled_head; /* encoders: the module of a head on the pooled output; NULL:
-                              * "classifier" */
-    const char *answers;     /* that of the head for answers; NULL: "qa_outputs" */
+    const char *classifier; /* architectures of encoders with a head (models/heads.h): for labels of
+                               texts, */
+    const char *answerer;   /* for answers, */
+    const char *word_classifier; /* for labels of words */
+    const char *pooled_head;     /* encoders: the module of a head on the pooled output; NULL:
+                                  * "classifier" */
+    const char *answers;     /* encoders: the module of a head for answers; NULL: "qa_outputs" */
     const char *marker;      /* a part of a name that only files of this type have; or NULL */
-    const char *prefix;      /* what files of the bare model leave out of names; NULL: nothing */
-    const char *heads[4];    /* how names begin that never have the prefix; NULL: no more */
-    const char *outer;       /* what names may have before those of the module; NULL: nothing */
-    const char *ignored[5];  /* ends of names of tensors that say nothing here, such as masks */
+    const char *prefix;      /* left out of names in files of the bare model; NULL: nothing */
+    const char *heads[4];    /* beginnings of names that never have the prefix; NULL: no more */
+    const char *outer;       /* an optional prefix of all names; NULL: none */
+    const char *ignored[5];  /* ends of names of tensors that are ignored: masks */
     wg_model_copy copies[3]; /* up to one without `end` */
-    const char *optional[5]; /* how names begin of tensors that a file may lack, beside those of an
-                              * encoder's pooler and new heads */
+    const char *optional[5]; /* beginnings of names of tensors that a file may lack; an encoder's
+                              * pooler and new heads may always be missing */
     const char *kept[2];     /* keys of config.json that objectives read, and conversion keeps */
-    const char *adapted[3];  /* ends of names of the linear layers that LoRA adapts where none are
-                              * named, as PEFT chooses them for the type; NULL: no more */
+    const char *adapted[3];  /* ends of names of the linear layers that LoRA adapts by default, as
+                              * PEFT  does for the type; NULL: no more */
 } wg_model_names;
 
 /* Encoders: `make` gives a module for a model with another head, `pool` the pooled output (B, C),
@@ -140,7 +141,7 @@ typedef struct wg_encoder_type {
     wg_linear *(*next_sentence)(wg_module *model); /* the head on the pooled output; NULL: none */
 } wg_encoder_type;
 
-/* What makes logits: a layer, or a table of words; and what it makes them of, (..., C). */
+/* The head that computes logits, a layer or a table of words, and its input `hidden`, (..., C). */
 typedef struct wg_model_head {
     wg_linear *linear; /* NULL: the table */
     wg_embedding *table;
@@ -159,9 +160,9 @@ struct wg_model_type {
 
     /* ---- Configuration ---- */
     wg_setting_table settings;
-    const char *const *ignored;     /* published keys that change nothing here, up to NULL, beside
-                                     * those that every type has (architectures, torch_dtype...);
-                                     * NULL: nothing */
+    const char *const *ignored;     /* published keys that change nothing here, up to NULL; keys
+                                     * of every type (architectures, torch_dtype...) are ignored
+                                     * anyway; NULL: none */
     const wg_model_preset *presets; /* the first is the usual one; up to one without a name */
     const char *bench_preset;       /* that `wengert bench` takes */
     const char *training;           /* how `pretrain` differs from its usual settings, as JSON:
@@ -169,19 +170,19 @@ struct wg_model_type {
     const char *smallest;           /* config.json of a model so small that wg_gradcheck_model
                                      * moves each of its parameters */
     const char *objectives;         /* that pretrain it, the usual one first: "masked-lm" */
-    int (*read_more)(wg_config *json, void *config); /* what no row says; NULL: nothing */
+    int (*read_more)(wg_config *json, void *config); /* keys without a row; NULL: none */
     int (*write_more)(wg_config *json, const void *config);
     int (*check)(const void *config); /* beyond the rows; -1 with [ARGUMENT]; NULL: nothing */
     int (*fit)(void *config, wg_model_fit *fit); /* NULL: as the roles of the rows say */
-    void (*sizes)(const void *config, wg_model_sizes *sizes); /* beyond those of the rows; NULL:
-                                                               * there are none */
+    void (*sizes)(const void *config, wg_model_sizes *sizes); /* sizes without a row; NULL:
+                                                               * none */
     const void *(*config)(const wg_module *model);            /* of a model that was made */
 
     /* ---- The module tree ---- */
     wg_model_names names;
     void *(*create)(const void *config, uint64_t seed); /* a root */
 
-    /* ---- Forward, by role; NULL for those that the shape does not have ---- */
+    /* ---- Forward, by role; NULL for roles that the shape does not have ---- */
     wg_tensor *(*encode)(wg_module *model, wg_tensor *ids, wg_tensor *keep); /* encoder-decoders */
     wg_tensor *(*forward)(wg_module *model, const wg_model_inputs *inputs);  /* -> (B, T, C), or
                                                                               * (N, C) at output
@@ -210,8 +211,8 @@ WG_API const wg_model_type *wg_model_type_of(const char *path);
 /* The sizes of a configuration. */
 wg_model_sizes wg__model_config_sizes(const wg_model_type *type, const void *config);
 
-/* Makes the configuration one of so many tokens and positions, each unless it is 0; tokens that may
- * be none become so if they are not in the vocabulary. */
+/* Sets the numbers of tokens and positions, each unless it is 0. Optional token ids outside the new
+ * vocabulary become -1, none. */
 WG_API void wg_model_config_resize(const wg_model_type *type, void *config, int64_t vocabulary,
                                    int64_t positions);
 
@@ -223,8 +224,8 @@ WG_API int wg_model_preset_config(const wg_model_type *type, const char *name, v
  * [FORMAT, ARGUMENT, MEMORY] */
 WG_API int wg_model_config_from_json(const wg_model_type *type, const char *json, void *config);
 
-/* Sets what the tokenizer and the run decide, and checks the configuration; without a tokenizer,
- * sets fit->learnt alone. -1 with [ARGUMENT] */
+/* Sets the values that the tokenizer and the run decide, and checks the configuration; without a
+ * tokenizer, only sets fit->learnt. -1 with [ARGUMENT] */
 WG_API int wg_model_config_fit(const wg_model_type *type, void *config, wg_model_fit *fit);
 
 /* The configuration as JSON text; the caller frees it with wg_text_free. NULL with [MEMORY] */
@@ -236,7 +237,7 @@ WG_API char *wg_model_config_to_json(const wg_model_type *type, const void *conf
 typedef struct wg_model {
     const wg_model_type *type;
     wg_module *module;  /* its root; a wg_bert_for_pretraining, wg_gpt... */
-    const void *config; /* where the root is not the type's own, such as an encoder with a head;
+    const void *config; /* of an encoder with a head, whose root is no model of the type;
                          * NULL: type->config(module) */
 } wg_model;
 
@@ -262,14 +263,14 @@ WG_API int wg_model_load(const char *path, wg_model *model, wg_tokenizer **token
 WG_API void wg_model_free(wg_model *model);
 
 /* Makes *model, a model of this tokenizer, one of the extended tokenizer. The vector of each new
- * token in tables and heads is the mean of those of its pieces; tokens that an objective adds move
- * behind them, and all else stays. After an error the model is as it was. -1 with [STATE for a
- * model whose vocabulary is not that of the tokenizer, or that is an encoder with a head; MEMORY]
- */
+ * token in tables and heads is the mean of its pieces' vectors. Tokens that an objective adds move
+ * behind the new ones, and all else stays. After an error the model is as it was. -1 with [STATE
+ * for an encoder with a head, or if the model and the tokenizer have different vocabularies;
+ * MEMORY] */
 WG_API int wg_model_extend_vocabulary(wg_model *model, const wg_tokenizer *tokenizer,
                                       const wg_vocabulary_extension *extension);
 
-/* wg_lora_attach with defaults of the type: no targets means the type's layers, such as query and
+/* wg_lora_attach with defaults of the type: no targets means names.adapted, usually query and
  * value; WG_LORA_ALL_LINEAR leaves out the layers that give logits; a head of fine-tuning and other
  * modules that begin anew are trained whole. Returns the number of layers adapted.
  * [as wg_lora_attach] */
@@ -286,8 +287,8 @@ WG_API int wg_gradcheck_model(const wg_model_type *type, const void *config,
 WG_API char *wg_model_config_json(const wg_model *model);
 WG_API wg_model_sizes wg_model_sizes_of(const wg_model *model);
 
-/* What a model costs. Operations are floating-point ones, two a multiply-add, of a forward pass,
- * for each token; a training step takes three times as many. */
+/* The costs of a model: memory, and floating-point operations of a forward pass for each token, two
+ * a multiply-add. A training step costs three forward passes. */
 typedef struct wg_model_costs {
     const wg_model_type *type;
     int64_t parameters;   /* numbers in its weights */
@@ -305,7 +306,7 @@ typedef struct wg_model_costs {
 WG_API wg_model_costs wg_model_costs_of(const wg_model *model);
 
 /* The ids (B, T) that a decoder reads to predict `labels` (B, T): its begin token, then the labels
- * one place later, padding for those that are WG_IGNORE_INDEX. [scope; SHAPE, DTYPE] */
+ * shifted right by one. Padding replaces WG_IGNORE_INDEX. [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_model_shift_right(const wg_model *model, wg_tensor *labels);
 
 /* Source ids (B, S) -> memory (B, S, C). [scope; SHAPE, INDEX, DTYPE; STATE] */

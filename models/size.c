@@ -1,7 +1,8 @@
-/* How much memory the weights of a configuration want: a model that cannot fit is refused before
- * any of it is taken.
+/* The memory, and the operations, that a model needs. A model that does not fit is refused before
+ * its memory is allocated.
  *
- * Trees without memory (wg_set_meta_init) of few layers say it, since all further layers are alike:
+ * Memory is computed from trees without memory (wg_set_meta_init) of few layers, since further
+ * layers are equal:
  *
  *     bytes(n layers)  =  bytes(3)  +  (n - 3) (bytes(3) - bytes(2))
  */
@@ -11,11 +12,10 @@
 #include "tensor/internal.h"
 #include "base/internal.h"
 
-/* ModernBERT's first layer has one norm less than the others, so the third is the first of which
- * the difference is taken. */
+/* ModernBERT's first layer lacks a norm, so the third layer is the first whose size is typical. */
 enum { FEW = 3, MOST_STACKS = 2 };
 
-/* About what a tensor takes beside its numbers: its handle, its slot and its path. */
+/* An estimate of a tensor's overhead: its handle, its slot and its path. */
 enum { BYTES_OF_SLOT = 1024 };
 
 static const char *const layer_keys[] = {"n_layer",        "num_hidden_layers",
@@ -85,8 +85,8 @@ int wg__model_check_memory(const wg_model_type *type, const void *config) {
         bytes, there, there / 0x1p30);
 }
 
-/* The numbers in the matrices of linear layers below a module; *has_head tells if one of them gives
- * logits of that vocabulary. */
+/* The numbers in the matrices of linear layers below a module; *has_head becomes true if a layer
+ * gives logits of that vocabulary. */
 static double count_linear(wg_module *module, int64_t vocabulary, bool *has_head) {
     double count = 0;
     const wg_linear *linear = wg__module_as_linear(module);
@@ -100,8 +100,8 @@ static double count_linear(wg_module *module, int64_t vocabulary, bool *has_head
     return count;
 }
 
-/* Without a layer for the logits, the table of words gives them; an encoder with a head for
- * something else (config set apart) has none. */
+/* Without a layer for the logits, the table of words computes them. An encoder with a fine-tuning
+ * head (model->config) has no logits of words. */
 static double token_flops(const wg_model *model, const wg_model_sizes *sizes) {
     bool has_head = model->config != NULL;
     double count = count_linear(model->module, sizes->vocabulary, &has_head);

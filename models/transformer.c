@@ -288,33 +288,29 @@ static wg_tensor *layer_forward(void *stack, int64_t index, wg_tensor *x,
     return wg_scope_end(&scope, wg_add_norm_after(layer->net_norm, x, y));
 }
 
-/* The vectors of the positions `ids` (B, T), or, without, of `count` positions from `first` on. */
-static wg_tensor *position_vectors(wg_transformer *model, const wg_transformer_stack *stack,
-                                   wg_tensor *ids, int64_t first, int64_t count) {
-    const wg_dtype dtype = wg_tensor_dtype(stack->words->weight);
-    const wg_transformer_config *config = &model->config;
-    if (stack->positions)
-        return ids ? wg_embedding_forward(stack->positions, ids)
-                   : wg_slice(stack->positions->weight, 0, first, first + count, 1);
-    if (!ids)
-        return wg__sinusoidal_table(dtype, config->d_model, first, count, NULL);
-    return wg_embedding_op(
-        wg__sinusoidal_table(dtype, config->d_model, 0, config->max_position_embeddings, NULL), ids,
-        -1);
-}
-
 /* words sqrt(C) + positions, with dropout: (B, T)   ->   (B, T, C). */
 static wg_tensor *embed(wg_transformer *model, const wg_transformer_stack *stack,
                         const wg_model_inputs *inputs, int64_t first) {
     const wg_transformer_config *config = &model->config;
+    const wg_dtype dtype = wg_tensor_dtype(stack->words->weight);
+    const int64_t count = wg_tensor_size(inputs->ids, 1), width = config->d_model;
+    wg_tensor *ids = inputs->position_ids, *positions;
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *x = wg_embedding_forward(stack->words, inputs->ids);
     if (config->scale_embedding)
-        x = wg_mul_scalar(x, sqrt((double)config->d_model));
-    x = wg_add(x, position_vectors(model, stack, inputs->position_ids, first,
-                                   wg_tensor_size(inputs->ids, 1)));
-    return wg_scope_end(&scope, wg_dropout(&model->module, x, config->dropout));
+        x = wg_mul_scalar(x, sqrt((double)width));
+
+    /* (T, C), or (B, T, C) at position_ids */
+    if (stack->positions)
+        positions = ids ? wg_embedding_forward(stack->positions, ids)
+                        : wg_slice(stack->positions->weight, 0, first, first + count, 1);
+    else if (ids)
+        positions = wg_embedding_op(
+            wg__sinusoidal_table(dtype, width, 0, config->max_position_embeddings, NULL), ids, -1);
+    else
+        positions = wg__sinusoidal_table(dtype, width, first, count, NULL);
+    return wg_scope_end(&scope, wg_dropout(&model->module, wg_add(x, positions), config->dropout));
 }
 
 static wg_tensor *stack_forward(wg_transformer *model, wg_transformer_stack *stack,

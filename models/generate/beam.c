@@ -1,7 +1,7 @@
 /* Beam search: see beam.h.
  *
- * Letters: R rows, V the vocabulary. The rows of a sentence stand side by side, the likeliest
- * first, and all rows have as many tokens. Of encoder-decoders B sources of up to S tokens. */
+ * Letters: R rows, V the vocabulary, B sources of up to S tokens of encoder-decoders. The rows of a
+ * sentence are adjacent, the likeliest first, and all rows have the same number of tokens. */
 #include "models/generate/beam.h"
 
 #include <math.h>
@@ -29,7 +29,7 @@ typedef struct candidate {
 
 typedef struct search {
     const wg_beam_model *model;
-    wg_beam_options options; /* without zeros that stand for others */
+    wg_beam_options options; /* with the defaults filled in */
     const int64_t *max_lengths;
     wg_beam_result *results;
     int64_t longest;              /* of max_lengths */
@@ -38,10 +38,10 @@ typedef struct search {
     row *alive, *new_alive;       /* (R) */
     int32_t *tokens, *new_tokens; /* (R, longest) */
     int32_t *last;                /* (R) the newest token of each */
-    int64_t *from;                /* (R) the row of this step that a row of the next follows */
-    int64_t *ended;               /* (sentences) how many hypotheses have ended */
-    float *log_probabilities;     /* (R, V) */
-    candidate *candidates;        /* (2 beam) of one sentence, the likeliest first */
+    int64_t *from;  /* (R) for each row of the next step, the row of this step that it continues */
+    int64_t *ended; /* (sentences) how many hypotheses have ended */
+    float *log_probabilities; /* (R, V) */
+    candidate *candidates;    /* (2 beam) of a sentence, the likeliest first */
 } search;
 
 static int check_token(const char *what, int32_t id, const wg_beam_model *model) {
@@ -78,7 +78,7 @@ static int64_t most_tokens(const search *s, int64_t sentence) {
     return limit > 0 && limit < most ? limit : most;
 }
 
-/* Puts a candidate into its place among the `count` likeliest so far; gives their number. */
+/* Inserts a candidate among the `count` likeliest so far; returns their new number. */
 static int64_t insert(search *s, int64_t count, candidate new) {
     const int64_t most = 2 * s->options.beam;
     if (count == most) {
@@ -93,8 +93,8 @@ static int64_t insert(search *s, int64_t count, candidate new) {
     return count + 1;
 }
 
-/* Finds the 2 beam likeliest continuations of the rows `first` to `stop` - 1: enough for `beam`
- * that do not end, as each row ends in one way. Gives their number, or -1. */
+/* Finds the 2 beam likeliest continuations of the rows `first` to `stop` - 1. At least `beam` of
+ * them do not end, since each of `beam` rows has one end token. Returns their number, or -1. */
 static int64_t choose(search *s, int64_t first, int64_t stop) {
     const int64_t vocabulary = s->model->vocabulary;
     int64_t count = 0;
@@ -120,7 +120,7 @@ static double score(const search *s, double log_probability, int64_t length) {
     return log_probability / pow((5 + (double)length) / 6, s->options.alpha);
 }
 
-/* Makes `best` and what stands before it the sentence's result, if its score is the highest. */
+/* Makes the hypothesis of `best` the sentence's result if it has the highest score so far. */
 static int offer(search *s, int64_t sentence, const candidate *best, bool ended) {
     wg_beam_result *result = &s->results[sentence];
     const double value = score(s, best->log_probability, s->length);

@@ -1,12 +1,12 @@
 /* Beam search over any model that gives the probability of the next token.
  *
  *     rows of a sentence    start --> a --,--> a b --> ...      the `beam` likeliest go on;
- *     (up to `beam`)                  c    `-> a d --> ...      what ends leaves them and is kept
+ *     (up to `beam`)                  c    `-> a d --> ...      ended hypotheses are kept apart
  *
- * Of all that end, the one with the highest score is given, with the length penalty of Wu et al.
+ * The result is the ended hypothesis with the highest score: with the length penalty of Wu et al.
  * 2016 (arXiv:1609.08144, eq. 14), log P(Y) / ((5 + |Y|)^alpha / 6^alpha), where |Y| counts the end
- * token, too. A sentence is done when `beam` of its hypotheses have ended, or no other can reach
- * the score of the best. With a beam of 1 it is greedy. */
+ * token, too. A sentence is done when `beam` of its hypotheses have ended, or no open hypothesis
+ * can reach the best score. A beam of 1 is greedy search. */
 #ifndef WG_MODELS_GENERATE_BEAM_H
 #define WG_MODELS_GENERATE_BEAM_H
 
@@ -20,12 +20,11 @@ typedef struct wg_beam_model {
     void *context;      /* handed to the functions */
     int64_t vocabulary; /* V */
 
-    /* Gives each row its newest token, last (R), and fills in the logarithms of the probabilities
-     * of what may follow: (R, V), -inf for what never does. */
+    /* Appends to each row its newest token, last (R), and fills in the logarithms of the next
+     * token's probabilities: (R, V), -inf for tokens that cannot follow. */
     int (*step)(void *context, int64_t rows, const int32_t *last, float *log_probabilities);
 
-    /* Row r becomes what row from[r] was, for `rows` of them: more than before, fewer or as many.
-     */
+    /* Each of the `rows` new rows r continues old row from[r]. The number of rows may change. */
     int (*reorder)(void *context, int64_t rows, const int64_t *from);
 } wg_beam_model;
 

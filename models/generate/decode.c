@@ -1,6 +1,6 @@
 /* Sampling tokens and continuing texts: see decode.h.
  *
- * Letters: R rows of the batch (texts that go on), T positions that are new, V logits. */
+ * Letters: R rows of the batch (texts that have not ended), T new positions, V logits. */
 #include "models/generate/decode.h"
 
 #include <math.h>
@@ -43,7 +43,7 @@ static int64_t likeliest(int64_t count, const double *scores) {
     return best;
 }
 
-/* Takes the weight of all but the likeliest away, as top_k and top_p say. */
+/* Sets all weights to 0 but the likeliest, as top_k and top_p say. */
 static int keep_likeliest(const wg_sampling *sampling, int64_t count, double *weights) {
     int64_t *order = wg__sorted_indices(0, count, wg__largest_first, weights);
     if (!order)
@@ -108,8 +108,8 @@ int wg__sampling_probabilities(const wg_sampling *sampling, int64_t count, const
     return 0;
 }
 
-/* The token in whose part of [0, 1) the draw falls; rounding may leave a gap at the end, which
- * belongs to the last that has any probability. */
+/* Draws a token: the tokens divide [0, 1) by their probabilities. Rounding may leave a gap at the
+ * end, which belongs to the last token with a probability above 0. */
 static int64_t draw(int64_t count, const double *probabilities, wg_generator *generator) {
     const double at = wg_random_uniform(generator);
     double end = 0;
@@ -125,9 +125,9 @@ static int64_t draw(int64_t count, const double *probabilities, wg_generator *ge
     return last;
 }
 
-/* The first of the largest logits; -1 if one of them is none, or all are -inf. */
+/* The first of the largest logits; -1 if a logit is NaN or inf, or all are -inf. */
 static int64_t largest_logit(int64_t count, const float *logits) {
-    enum { LANES = 16 }; /* whose comparisons do not wait for each other */
+    enum { LANES = 16 }; /* independent, so that comparisons run in parallel */
     float largest[LANES];
     int broken[LANES] = {0};
     int64_t i = 0;
@@ -171,7 +171,7 @@ int32_t wg__sample_token(const wg_sampling *sampling, int64_t count, const float
     return (int32_t)id;
 }
 
-/* The texts that go on. */
+/* The batch of texts that have not ended. */
 typedef struct decoding {
     const wg_language_model *model;
     int64_t positions; /* of the model; INT64_MAX: any */
@@ -181,8 +181,8 @@ typedef struct decoding {
     int64_t most;     /* tokens that a text may be given */
     int64_t rows;     /* R */
     int64_t *text_of; /* (R) the number of each row's text */
-    int64_t *padding; /* (R) what each row begins with */
-    int64_t *kept;    /* (R) scratch: rows of the step before that go on */
+    int64_t *padding; /* (R) padding tokens at the beginning of each row */
+    int64_t *kept;    /* (R) scratch: rows that go on */
     int64_t seen;     /* positions that the state holds, padding included */
     void *state;      /* the model's */
     float *logits;    /* (R, V) */
@@ -256,22 +256,13 @@ static int begin(decoding *d, int64_t count) {
     return d->state ? 0 : -1;
 }
 
-static void end(decoding *d) {
-    if (d->state)
-        d->model->end(d->model->context, d->state);
-    wg__free(d->logits);
-    wg__free(d->kept);
-    wg__free(d->padding);
-    wg__free(d->text_of);
-}
-
-/* ---- Texts: a step of the model ---- */
+/* ---- Texts: the model's input ---- */
 
 static int64_t row_length(const decoding *d, int64_t row) {
     return d->padding[row] + d->texts[d->text_of[row]].tokens.count;
 }
 
-/* What the state does not hold yet: ids (R, T), and the position of each in its own text. */
+/* The tokens that the state lacks: ids (R, T), and the position of each in its text. */
 static wg_new_tokens gather_new(const decoding *d) {
     int64_t length = row_length(d, 0); /* of all rows: with padding each row has these */
     for (int64_t r = 1; r < d->rows; r++)
@@ -305,10 +296,10 @@ static wg_new_tokens gather_new(const decoding *d) {
     return result;
 }
 
-/* ---- Texts: a step of them ---- */
+/* ---- Texts: choosing the next tokens ---- */
 
-/* Gives the text of a row its next token, unless its prompt goes on. 1 if it goes on, 0 if it has
- * ended, -1 on failure. */
+/* Gives the text of a row its next token, unless its prompt is not read yet. 1 if the text goes on,
+ * 0 if it has ended, -1 on failure. */
 static int extend(decoding *d, int64_t row) {
     const wg_generation_options *options = d->options;
     wg_generation *text = &d->texts[d->text_of[row]];
@@ -340,7 +331,7 @@ static int extend(decoding *d, int64_t row) {
     return 0;
 }
 
-/* Gives each text its next token, by d->logits, and drops the rows of those that have ended. */
+/* Gives each text its next token, by d->logits, and drops the rows of ended texts. */
 static int extend_all(decoding *d) {
     int64_t kept = 0;
     for (int64_t r = 0; r < d->rows; r++) {
@@ -411,7 +402,12 @@ int wg_language_model_generate(const wg_language_model *model, int64_t count, wg
         if (result == 0)
             result = extend_all(&d);
     }
-    end(&d);
+    if (d.state)
+        model->end(model->context, d.state);
+    wg__free(d.logits);
+    wg__free(d.kept);
+    wg__free(d.padding);
+    wg__free(d.text_of);
     if (model->module)
         wg_module_train(model->module, training);
     wg_set_grad_enabled(recorded);
@@ -439,12 +435,8 @@ static void *begin_caches(void *context, int64_t texts, int64_t length) {
     return c;
 }
 
-static void set_last(caches *c, wg_tensor *last) {
-    wg_release(c->last);
-    c->last = last ? wg_keep(last) : NULL;
-}
-
-/* A decoder has no encoder part, so there is nothing for wg_model_forward to choose. */
+/* The logits of the last position. Calls the type's forward: wg_model_forward only adds the choice
+ * between encoders and others. */
 static wg_tensor *read_tokens(void *context, void *state, const wg_new_tokens *tokens) {
     const wg_model *model = context;
     caches *c = state;
@@ -454,7 +446,8 @@ static wg_tensor *read_tokens(void *context, void *state, const wg_new_tokens *t
                                     .position_ids = tokens->position_ids,
                                     .keep = tokens->keep};
     wg_tensor *hidden = model->type->forward(model->module, &inputs); /* (R, T, C) */
-    set_last(c, wg_contiguous(wg_select(tokens->ids, 1, -1)));
+    wg_release(c->last);
+    c->last = wg_keep(wg_contiguous(wg_select(tokens->ids, 1, -1)));
     return wg_model_logits(model, wg_select(hidden, 1, -1), NULL);
 }
 
@@ -466,8 +459,11 @@ static int reorder_caches(void *context, void *state, wg_tensor *index) {
         result = wg__kv_cache_reorder(&c->of_layer[i], index);
     wg_scope scope;
     wg_scope_begin(&scope);
-    if (result == 0 && c->last)
-        set_last(c, wg_index_select(c->last, 0, index));
+    if (result == 0 && c->last) {
+        wg_tensor *last = wg_keep(wg_index_select(c->last, 0, index));
+        wg_release(c->last);
+        c->last = last;
+    }
     wg_scope_end(&scope, NULL);
     return wg_error_pending() ? -1 : result;
 }

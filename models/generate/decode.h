@@ -1,15 +1,16 @@
 /* Continuing texts token by token: by a decoder with key-value caches, or by a program's own model
  * with a state of any kind.
  *
- *     texts of a batch     . . t h e       the shorter begin with padding, which no token sees;
- *                          o n c e         each has the positions that it has alone
+ *     texts of a batch     . . t h e       shorter texts begin with padding, which no token sees;
+ *                          o n c e         positions count from a text's first token
  *
  *     prompts --> forward --> logits of the last --> sample --> one more token a text --,
  *                    ^                                                                  |
- *                    `------------- the new tokens alone, after what the caches hold <--'
+ *                    `--------------- only the new tokens, after the cached ones <------'
  *
- * A text that has ended leaves the batch. Its continuation depends on its prompt and generator
- * alone, never on the other texts, except for the rounding of logits. The next token is sampled so:
+ * A text that has ended leaves the batch. A text's continuation depends only on its prompt and
+ * generator, except for the rounding of logits, which depends on the batch. The next token is
+ * sampled so:
  *
  *     logits --> repetition penalty --> / temperature --> softmax --> top k --> top p --> min p
  *                                                                                           |
@@ -49,7 +50,7 @@ typedef enum wg_generation_end {
     WG_END_CANCELLED
 } wg_generation_end;
 
-/* One text: at first its prompt, at last also what follows it. */
+/* One text: its prompt, then also its continuation. */
 typedef struct wg_generation {
     wg_token_list tokens;   /* the caller's; generated tokens are appended */
     wg_generator generator; /* of its draws; moves on with each */
@@ -61,12 +62,12 @@ typedef struct wg_generation {
 typedef struct wg_generated_token {
     int64_t text; /* its number in the batch */
     int32_t id;
-    const float *logits; /* (vocabulary), by which it was chosen */
+    const float *logits; /* (vocabulary), from which it was chosen */
 } wg_generated_token;
 
 typedef struct wg_generation_options {
     wg_sampling sampling;
-    int64_t max_tokens; /* generated for each text; 0: as many as the model has positions for */
+    int64_t max_tokens; /* generated for each text; 0: up to the model's positions */
     int64_t vocabulary; /* ids are below it, as a tokenizer may have fewer than the model; 0: all */
     const int32_t *stop_ids; /* tokens that end a text */
     int stop_count;
@@ -84,24 +85,24 @@ WG_API int wg_generate(const wg_model *model, int64_t count, wg_generation *text
 
 /* ---- Models of a program's own ---- */
 
-/* What a model has not read yet. */
+/* Tokens that a model has not read yet. */
 typedef struct wg_new_tokens {
     wg_tensor *ids; /* (R, T) i64, of R texts */
-    /* If the model takes padding and some texts begin with it, else NULL: the positions of the ids
-     * in their own texts, (R, T) i64, and what is no padding of all that was read, these ids
-     * included, (R, S) bool. */
+    /* NULL unless the model takes padding and a text begins with padding. position_ids: (R, T) i64,
+     * the positions of the ids in their texts. keep: (R, S) bool, of all S positions read so far,
+     * these ids included: false for padding. */
     wg_tensor *position_ids, *keep;
 } wg_new_tokens;
 
-/* A model that predicts the next token, with a state of its own kind: keys and values, the h and c
- * of an LSTM, the n last letters. Functions return 0, or -1 or NULL with an error.
+/* A model that predicts the next token, with any kind of state: keys and values, the h and c of an
+ * LSTM, the n last letters. Functions return 0, or -1 or NULL with an error.
  *
  *     begin (R texts) --> read prompts --> read one token a text --> ... --> end
  *                                             |   ^
  *                                      reorder: texts that have ended go                    */
 typedef struct wg_language_model {
     void *context;     /* handed to every function */
-    wg_module *module; /* is in evaluation mode meanwhile; NULL: nothing */
+    wg_module *module; /* in evaluation mode during generation; NULL: none */
     int64_t vocabulary;
     int64_t positions;  /* the longest text; 0: any */
     bool takes_padding; /* `read` passes over padding before shorter prompts. If not, no padding is
@@ -111,20 +112,20 @@ typedef struct wg_language_model {
     /* A state of `texts` texts that have no tokens yet, and of at most `length` each in the end. */
     void *(*begin)(void *context, int64_t texts, int64_t length);
 
-    /* Reads the new tokens, after those that the state has, and gives the logits of what follows
-     * the last one, (R, vocabulary). What the state keeps of it is taken out of the scope by
-     * wg_keep. [scope] */
+    /* Reads the new tokens, which follow the tokens read before, and returns the logits after the
+     * last token, (R, vocabulary). Tensors that go into the state need wg_keep. [scope] */
     wg_tensor *(*read)(void *context, void *state, const wg_new_tokens *tokens);
 
-    /* Text i of the state becomes what text index[i] was; index: (R') i64. */
+    /* Text i of the new state continues text index[i] of the old state; index: (R') i64. */
     int (*reorder)(void *context, void *state, wg_tensor *index);
 
     /* Frees the state. */
     void (*end)(void *context, void *state);
 } wg_language_model;
 
-/* wg_generate by such a model. [as there; ARGUMENT also without max_tokens where the model has any
- * number of positions, and for a model without its functions; SHAPE for logits of another shape] */
+/* wg_generate by a wg_language_model. [as wg_generate; ARGUMENT also without max_tokens where the
+ * model has any number of positions, and for a model without its functions; SHAPE for logits of
+ * another shape] */
 WG_API int wg_language_model_generate(const wg_language_model *model, int64_t count,
                                       wg_generation *texts, const wg_generation_options *options);
 
