@@ -56,7 +56,7 @@ static bool translate_name(char *buffer, size_t size, const char *name, bool to_
     return false;
 }
 
-static int take_size(const wg_weights *file, const json_t *metadata, const char *key,
+static int read_size(const wg_weights *file, const json_t *metadata, const char *key,
                      int64_t *size) {
     const json_t *value = json_object_get(metadata, key);
     if (!value && *size)
@@ -67,7 +67,7 @@ static int take_size(const wg_weights *file, const json_t *metadata, const char 
     return 0;
 }
 
-static int take_number(const wg_weights *file, const json_t *metadata, const char *key,
+static int read_number(const wg_weights *file, const json_t *metadata, const char *key,
                        double *number) {
     const json_t *value = json_object_get(metadata, key);
     if (!value)
@@ -91,7 +91,7 @@ static double short_decimal(double value) {
 }
 
 /* Positions are divided by a factor. Without a type it is linear, also under the older key. */
-static int take_scaling(const wg_weights *file, const json_t *metadata, wg_llama_config *c) {
+static int read_scaling(const wg_weights *file, const json_t *metadata, wg_llama_config *c) {
     const json_t *type = json_object_get(metadata, "llama.rope.scaling.type");
     const char *name = type ? json_string_value(type) : "linear";
     double factor = 0;
@@ -100,15 +100,15 @@ static int take_scaling(const wg_weights *file, const json_t *metadata, wg_llama
                                 "llama.rope.scaling.type is \"%.64s\"; positions are scaled as "
                                 "\"linear\" or \"none\" only",
                                 name ? name : "no text");
-    if (take_number(file, metadata, "llama.rope.scale_linear", &factor) < 0 ||
-        take_number(file, metadata, "llama.rope.scaling.factor", &factor) < 0)
+    if (read_number(file, metadata, "llama.rope.scale_linear", &factor) < 0 ||
+        read_number(file, metadata, "llama.rope.scaling.factor", &factor) < 0)
         return -1;
     if (strcmp(name, "linear") == 0 && factor != 1)
         c->rope_scaling.factor = short_decimal(factor);
     return 0;
 }
 
-/* Every key of the architecture is read by take_config, is known to change nothing, or is refused.
+/* Every key of the architecture is read by read_config, is known to change nothing, or is refused.
  * A key that changes the computation must have `value` or `other`: with these our LLaMA computes
  * the same. Keys that other programs add have other prefixes. */
 static int check_keys(const wg_weights *file, const wg_llama_config *c, const json_t *metadata) {
@@ -166,25 +166,25 @@ static int check_keys(const wg_weights *file, const wg_llama_config *c, const js
     return 0;
 }
 
-static int take_config(const wg_weights *file, const json_t *metadata, wg_llama_config *c) {
+static int read_config(const wg_weights *file, const json_t *metadata, wg_llama_config *c) {
     *c = (wg_llama_config){.hidden_act = WG_GATE_SWIGLU,
                            .rms_norm_eps = 1e-5,
                            .rope_theta = 10000,
                            .initializer_range = 0.02};
     int64_t begin = 1, end = 2;
-    if (take_size(file, metadata, "llama.embedding_length", &c->hidden_size) < 0 ||
-        take_size(file, metadata, "llama.feed_forward_length", &c->intermediate_size) < 0 ||
-        take_size(file, metadata, "llama.block_count", &c->num_hidden_layers) < 0 ||
-        take_size(file, metadata, "llama.attention.head_count", &c->num_attention_heads) < 0 ||
-        take_size(file, metadata, "llama.context_length", &c->max_position_embeddings) < 0)
+    if (read_size(file, metadata, "llama.embedding_length", &c->hidden_size) < 0 ||
+        read_size(file, metadata, "llama.feed_forward_length", &c->intermediate_size) < 0 ||
+        read_size(file, metadata, "llama.block_count", &c->num_hidden_layers) < 0 ||
+        read_size(file, metadata, "llama.attention.head_count", &c->num_attention_heads) < 0 ||
+        read_size(file, metadata, "llama.context_length", &c->max_position_embeddings) < 0)
         return -1;
     c->num_key_value_heads = c->num_attention_heads;
-    if (take_size(file, metadata, "llama.attention.head_count_kv", &c->num_key_value_heads) < 0 ||
-        take_number(file, metadata, "llama.attention.layer_norm_rms_epsilon", &c->rms_norm_eps) <
+    if (read_size(file, metadata, "llama.attention.head_count_kv", &c->num_key_value_heads) < 0 ||
+        read_number(file, metadata, "llama.attention.layer_norm_rms_epsilon", &c->rms_norm_eps) <
             0 ||
-        take_number(file, metadata, "llama.rope.freq_base", &c->rope_theta) < 0 ||
-        take_size(file, metadata, "tokenizer.ggml.bos_token_id", &begin) < 0 ||
-        take_size(file, metadata, "tokenizer.ggml.eos_token_id", &end) < 0)
+        read_number(file, metadata, "llama.rope.freq_base", &c->rope_theta) < 0 ||
+        read_size(file, metadata, "tokenizer.ggml.bos_token_id", &begin) < 0 ||
+        read_size(file, metadata, "tokenizer.ggml.eos_token_id", &end) < 0)
         return -1;
     /* The vocabulary has no key: the table of tokens has its size. An output.weight is an untied
      * head. */
@@ -208,7 +208,7 @@ static int take_config(const wg_weights *file, const json_t *metadata, wg_llama_
     c->eos_token_id = end < c->vocab_size ? end : -1;
     if (wg__llama_config_fits(c, file->files[0].size) < 0)
         return wg__weights_fail(file, "the sizes of its metadata do not fit each other");
-    if (take_scaling(file, metadata, c) < 0 || check_keys(file, c, metadata) < 0)
+    if (read_scaling(file, metadata, c) < 0 || check_keys(file, c, metadata) < 0)
         return -1;
     const json_t *type = json_object_get(metadata, "general.type"),
                  *parts = json_object_get(metadata, "split.count");
@@ -222,9 +222,9 @@ static int take_config(const wg_weights *file, const json_t *metadata, wg_llama_
     return 0;
 }
 
-static int take_llama(wg_weights *file, const json_t *metadata) {
+static int read_llama(wg_weights *file, const json_t *metadata) {
     wg_llama_config config;
-    if (take_config(file, metadata, &config) < 0)
+    if (read_config(file, metadata, &config) < 0)
         return -1;
     char name[WG__MAX_TENSOR_NAME + 32];
     for (int64_t i = 0; i < file->count; i++) {
@@ -264,7 +264,7 @@ static int take_llama(wg_weights *file, const json_t *metadata) {
     wg__config_free(json);
     wg_text_free(plain);
     return file->config
-               ? wg__gguf_take_tokenizer(metadata, &file->tokenizer, &file->tokenizer_refused)
+               ? wg__gguf_read_tokenizer(metadata, &file->tokenizer, &file->tokenizer_refused)
                : -1;
 }
 
@@ -276,7 +276,7 @@ static int list_gguf(wg_weights *file, int index) {
     const char *architecture = json_string_value(json_object_get(metadata, "general.architecture"));
     int status = wg__weights_keep_metadata(file, metadata);
     if (status == 0 && architecture && strcmp(architecture, "llama") == 0)
-        status = take_llama(file, metadata);
+        status = read_llama(file, metadata);
     json_decref(metadata);
     return status;
 }
@@ -284,45 +284,46 @@ static int list_gguf(wg_weights *file, int index) {
 const wg__weights_reader wg__weights_gguf = {
     .name = "gguf", .list = list_gguf, .arrange = wg__llama_to_halves};
 
-static int put_metadata(wg__text *header, const wg_weights_writer *writer, const wg_llama_config *c,
-                        const char *tokenizer, int *keys) {
+static int write_metadata(wg__text *header, const wg_weights_writer *writer,
+                          const wg_llama_config *c, const char *tokenizer, int *keys) {
     *keys = 14;
-    wg__gguf_put_text(header, "general.architecture", "llama");
-    wg__gguf_put_text(header, "general.name", "wengert");
-    wg__gguf_put(header, "general.file_type", WG__GGUF_U32,
-                 writer->type == WG_WEIGHTS_F16    ? 1
-                 : writer->type == WG_WEIGHTS_Q8_0 ? 7
-                 : writer->type == WG_WEIGHTS_BF16 ? 32
-                                                   : 0);
-    wg__gguf_put(header, "general.quantization_version", WG__GGUF_U32, 2);
-    wg__gguf_put(header, "llama.context_length", WG__GGUF_U32,
-                 (uint32_t)c->max_position_embeddings);
-    wg__gguf_put(header, "llama.embedding_length", WG__GGUF_U32, (uint32_t)c->hidden_size);
-    wg__gguf_put(header, "llama.block_count", WG__GGUF_U32, (uint32_t)c->num_hidden_layers);
-    wg__gguf_put(header, "llama.feed_forward_length", WG__GGUF_U32, (uint32_t)c->intermediate_size);
-    wg__gguf_put(header, "llama.attention.head_count", WG__GGUF_U32,
-                 (uint32_t)c->num_attention_heads);
-    wg__gguf_put(header, "llama.attention.head_count_kv", WG__GGUF_U32,
-                 (uint32_t)c->num_key_value_heads);
-    wg__gguf_put(header, "llama.rope.dimension_count", WG__GGUF_U32,
-                 (uint32_t)(c->hidden_size / c->num_attention_heads));
-    wg__gguf_put(header, "llama.rope.freq_base", WG__GGUF_F32, wg__gguf_f32(c->rope_theta));
-    wg__gguf_put(header, "llama.attention.layer_norm_rms_epsilon", WG__GGUF_F32,
-                 wg__gguf_f32(c->rms_norm_eps));
-    wg__gguf_put(header, "llama.vocab_size", WG__GGUF_U32, (uint32_t)c->vocab_size);
+    wg__gguf_write_text(header, "general.architecture", "llama");
+    wg__gguf_write_text(header, "general.name", "wengert");
+    wg__gguf_write(header, "general.file_type", WG__GGUF_U32,
+                   writer->type == WG_WEIGHTS_F16    ? 1
+                   : writer->type == WG_WEIGHTS_Q8_0 ? 7
+                   : writer->type == WG_WEIGHTS_BF16 ? 32
+                                                     : 0);
+    wg__gguf_write(header, "general.quantization_version", WG__GGUF_U32, 2);
+    wg__gguf_write(header, "llama.context_length", WG__GGUF_U32,
+                   (uint32_t)c->max_position_embeddings);
+    wg__gguf_write(header, "llama.embedding_length", WG__GGUF_U32, (uint32_t)c->hidden_size);
+    wg__gguf_write(header, "llama.block_count", WG__GGUF_U32, (uint32_t)c->num_hidden_layers);
+    wg__gguf_write(header, "llama.feed_forward_length", WG__GGUF_U32,
+                   (uint32_t)c->intermediate_size);
+    wg__gguf_write(header, "llama.attention.head_count", WG__GGUF_U32,
+                   (uint32_t)c->num_attention_heads);
+    wg__gguf_write(header, "llama.attention.head_count_kv", WG__GGUF_U32,
+                   (uint32_t)c->num_key_value_heads);
+    wg__gguf_write(header, "llama.rope.dimension_count", WG__GGUF_U32,
+                   (uint32_t)(c->hidden_size / c->num_attention_heads));
+    wg__gguf_write(header, "llama.rope.freq_base", WG__GGUF_F32, wg__gguf_f32(c->rope_theta));
+    wg__gguf_write(header, "llama.attention.layer_norm_rms_epsilon", WG__GGUF_F32,
+                   wg__gguf_f32(c->rms_norm_eps));
+    wg__gguf_write(header, "llama.vocab_size", WG__GGUF_U32, (uint32_t)c->vocab_size);
     if (c->bos_token_id >= 0) {
-        wg__gguf_put(header, "tokenizer.ggml.bos_token_id", WG__GGUF_U32,
-                     (uint32_t)c->bos_token_id);
+        wg__gguf_write(header, "tokenizer.ggml.bos_token_id", WG__GGUF_U32,
+                       (uint32_t)c->bos_token_id);
         ++*keys;
     }
     if (c->eos_token_id >= 0) {
-        wg__gguf_put(header, "tokenizer.ggml.eos_token_id", WG__GGUF_U32,
-                     (uint32_t)c->eos_token_id);
+        wg__gguf_write(header, "tokenizer.ggml.eos_token_id", WG__GGUF_U32,
+                       (uint32_t)c->eos_token_id);
         ++*keys;
     }
     if (wg_error_pending())
         return -1;
-    return wg__gguf_put_tokenizer(header, tokenizer, c->vocab_size, keys);
+    return wg__gguf_write_tokenizer(header, tokenizer, c->vocab_size, keys);
 }
 
 /* Vectors stay f32, as llama.cpp wants them. */
@@ -335,7 +336,8 @@ static wg__storage_dtype storage_for(wg_weights_type type, const wg_spec *spec) 
     return wg__storage_bytes(storage, spec->ndim, spec->shape) < 0 ? WG__STORAGE_F16 : storage;
 }
 
-static int put_tensors(wg__text *header, wg_weights_writer *writer, const wg_llama_config *config) {
+static int write_tensor_infos(wg__text *header, wg_weights_writer *writer,
+                              const wg_llama_config *config) {
     int64_t offset = 0;
     char name[WG__MAX_TENSOR_NAME + 32];
     for (int64_t i = 0; i < writer->count; i++) {
@@ -348,12 +350,12 @@ static int put_tensors(wg__text *header, wg_weights_writer *writer, const wg_lla
         slot->bytes = wg__storage_bytes(slot->storage, slot->spec.ndim, slot->spec.shape);
         slot->extra = wg__llama_heads_to_reorder(config, slot->name);
         slot->offset = offset;
-        wg__gguf_add_string(header, name, strlen(name));
-        wg__gguf_add(header, WG__GGUF_U32, (uint32_t)slot->spec.ndim);
+        wg__gguf_append_string(header, name, strlen(name));
+        wg__gguf_append(header, WG__GGUF_U32, (uint32_t)slot->spec.ndim);
         for (int axis = slot->spec.ndim - 1; axis >= 0; axis--)
-            wg__gguf_add(header, WG__GGUF_U64, (uint64_t)slot->spec.shape[axis]);
-        wg__gguf_add(header, WG__GGUF_U32, wg__gguf_type_of(slot->storage));
-        wg__gguf_add(header, WG__GGUF_U64, (uint64_t)slot->offset);
+            wg__gguf_append(header, WG__GGUF_U64, (uint64_t)slot->spec.shape[axis]);
+        wg__gguf_append(header, WG__GGUF_U32, wg__gguf_type_of(slot->storage));
+        wg__gguf_append(header, WG__GGUF_U64, (uint64_t)slot->offset);
         offset += (slot->bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     }
     return wg_error_pending() ? -1 : 0;
@@ -365,8 +367,8 @@ static int begin_gguf(wg_weights_writer *writer, const wg_weights_options *optio
         return -1;
     wg__text body = {0};
     int keys, status = -1;
-    if (put_metadata(&body, writer, &config, options->tokenizer, &keys) == 0)
-        status = put_tensors(&body, writer, &config);
+    if (write_metadata(&body, writer, &config, options->tokenizer, &keys) == 0)
+        status = write_tensor_infos(&body, writer, &config);
     uint8_t begin[24] = "GGUF", zeros[ALIGNMENT] = {0};
     wg__put_le(begin + 4, 3, 4);
     wg__put_le(begin + 8, (uint64_t)writer->count, 8);

@@ -38,7 +38,7 @@ typedef struct cursor {
 } cursor;
 
 /* The next `count` bytes, no more than the window, or NULL. */
-static const uint8_t *take(cursor *c, int64_t count) {
+static const uint8_t *read_bytes(cursor *c, int64_t count) {
     if (c->at + count > c->begin + c->count || c->at < c->begin) {
         const int64_t rest = c->input->size - c->at, room = rest < WINDOW ? rest : WINDOW;
         if (count > rest) {
@@ -56,22 +56,22 @@ static const uint8_t *take(cursor *c, int64_t count) {
     return bytes;
 }
 
-static int take_u32(cursor *c, uint32_t *value) {
-    const uint8_t *bytes = take(c, 4);
+static int read_u32(cursor *c, uint32_t *value) {
+    const uint8_t *bytes = read_bytes(c, 4);
     *value = bytes ? wg__le32(bytes) : 0;
     return bytes ? 0 : -1;
 }
 
-static int take_u64(cursor *c, uint64_t *value) {
-    const uint8_t *bytes = take(c, 8);
+static int read_u64(cursor *c, uint64_t *value) {
+    const uint8_t *bytes = read_bytes(c, 8);
     *value = bytes ? wg__le64(bytes) : 0;
     return bytes ? 0 : -1;
 }
 
 /* Reads a count of items that take at least `size` bytes each. */
-static int take_count(cursor *c, const char *what, int64_t size, int64_t most, int64_t *count) {
+static int read_count(cursor *c, const char *what, int64_t size, int64_t most, int64_t *count) {
     uint64_t value;
-    if (take_u64(c, &value) < 0)
+    if (read_u64(c, &value) < 0)
         return -1;
     if (value > (uint64_t)most || (int64_t)value > (c->input->size - c->at) / size)
         return wg__weights_fail(c->file, "%llu %s at byte %lld; the file has no room for them",
@@ -81,15 +81,15 @@ static int take_count(cursor *c, const char *what, int64_t size, int64_t most, i
 }
 
 /* The caller frees *text with wg__free; its length is less than 2^24. */
-static int take_string(cursor *c, char **text, int64_t *length) {
-    if (take_count(c, "bytes of a text", 1, MOST_TEXT, length) < 0)
+static int read_string(cursor *c, char **text, int64_t *length) {
+    if (read_count(c, "bytes of a text", 1, MOST_TEXT, length) < 0)
         return -1;
     *text = wg__alloc((size_t)*length + 1);
     if (!*text)
         return -1;
     for (int64_t done = 0; done < *length;) {
         const int64_t part = *length - done < WINDOW ? *length - done : WINDOW;
-        const uint8_t *bytes = take(c, part);
+        const uint8_t *bytes = read_bytes(c, part);
         if (!bytes) {
             wg__free(*text);
             return -1;
@@ -104,19 +104,19 @@ static int take_string(cursor *c, char **text, int64_t *length) {
 /* The bytes of a value of each type; of texts and lists the fewest. */
 static const int8_t sizes[WG__GGUF_TYPES] = {1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8};
 
-static json_t *take_scalar(cursor *c, uint32_t type) {
+static json_t *read_scalar(cursor *c, uint32_t type) {
     if (type == WG__GGUF_STRING) {
         /* A text that is not UTF-8 becomes null: a token may be any bytes. */
         char *text;
         int64_t length;
-        if (take_string(c, &text, &length) < 0)
+        if (read_string(c, &text, &length) < 0)
             return NULL;
         json_t *value =
             wg__utf8_invalid(text, length) < 0 ? json_stringn(text, (size_t)length) : json_null();
         wg__free(text);
         return value;
     }
-    const uint8_t *bytes = take(c, sizes[type]);
+    const uint8_t *bytes = read_bytes(c, sizes[type]);
     float single;
     double real;
     uint64_t bits = 0;
@@ -148,21 +148,21 @@ static json_t *take_scalar(cursor *c, uint32_t type) {
 }
 
 /* Refuses lists of lists: no key that is read has them. */
-static json_t *take_list(cursor *c, const char *key) {
+static json_t *read_list(cursor *c, const char *key) {
     uint32_t type;
     int64_t count;
-    if (take_u32(c, &type) < 0)
+    if (read_u32(c, &type) < 0)
         return NULL;
     if (type >= WG__GGUF_TYPES || type == WG__GGUF_ARRAY) {
         wg__weights_fail(c->file, "%.100s is a list of values of type %u, which are not read", key,
                          type);
         return NULL;
     }
-    if (take_count(c, "values of a list", sizes[type], MOST_VALUES, &count) < 0)
+    if (read_count(c, "values of a list", sizes[type], MOST_VALUES, &count) < 0)
         return NULL;
     json_t *list = json_array();
     for (int64_t i = 0; i < count; i++)
-        if (json_array_append_new(list, take_scalar(c, type)) < 0) {
+        if (json_array_append_new(list, read_scalar(c, type)) < 0) {
             json_decref(list);
             return NULL;
         }
@@ -170,10 +170,10 @@ static json_t *take_list(cursor *c, const char *key) {
 }
 
 /* Offsets count from the end of the header, which is not known yet. */
-static int take_info(cursor *c, wg__weights_entry *entry, const char *name) {
+static int read_info(cursor *c, wg__weights_entry *entry, const char *name) {
     uint64_t offset;
     uint32_t ndim, type;
-    if (take_u32(c, &ndim) < 0)
+    if (read_u32(c, &ndim) < 0)
         return -1;
     if (ndim > WG_MAX_DIMS)
         return wg__weights_fail(c->file, "%.200s has %u dimensions; at most %d are read", name,
@@ -181,14 +181,14 @@ static int take_info(cursor *c, wg__weights_entry *entry, const char *name) {
     entry->spec.ndim = (int)ndim;
     for (int i = (int)ndim - 1; i >= 0; i--) {
         uint64_t size;
-        if (take_u64(c, &size) < 0)
+        if (read_u64(c, &size) < 0)
             return -1;
         if (size > INT64_MAX)
             return wg__weights_fail(c->file, "%.200s has a size of %llu", name,
                                     (unsigned long long)size);
         entry->spec.shape[i] = (int64_t)size;
     }
-    if (take_u32(c, &type) < 0 || take_u64(c, &offset) < 0)
+    if (read_u32(c, &type) < 0 || read_u64(c, &offset) < 0)
         return -1;
     const size_t known = sizeof types / sizeof types[0];
     size_t at = 0;
@@ -212,14 +212,14 @@ static int take_info(cursor *c, wg__weights_entry *entry, const char *name) {
     return 0;
 }
 
-static int take_tensor(cursor *c) {
+static int read_tensor(cursor *c) {
     char *name;
     int64_t length;
     wg__weights_entry entry = {0};
-    if (take_string(c, &name, &length) < 0)
+    if (read_string(c, &name, &length) < 0)
         return -1;
     int status = strlen(name) == (size_t)length
-                     ? take_info(c, &entry, name)
+                     ? read_info(c, &entry, name)
                      : wg__weights_fail(c->file, "a tensor's name holds a NUL");
     const int64_t offset = entry.offset;
     entry.offset = 0; /* place_tensors checks the bytes */
@@ -232,28 +232,28 @@ static int take_tensor(cursor *c) {
 }
 
 static int read_header(cursor *c, json_t *metadata) {
-    const uint8_t *magic = take(c, 4);
+    const uint8_t *magic = read_bytes(c, 4);
     uint32_t version;
     int64_t tensors, keys, alignment;
     if (!magic)
         return -1;
     if (memcmp(magic, "GGUF", 4) != 0)
         return wg__weights_fail(c->file, "does not begin with GGUF");
-    if (take_u32(c, &version) < 0)
+    if (read_u32(c, &version) < 0)
         return -1;
     if (version != 2 && version != 3)
         return wg__weights_fail(c->file, "is version %u of GGUF, or big-endian; 2 and 3 are read",
                                 version);
-    if (take_count(c, "tensors", 25, WG__MAX_TENSORS, &tensors) < 0 ||
-        take_count(c, "keys", 13, MOST_KEYS, &keys) < 0)
+    if (read_count(c, "tensors", 25, WG__MAX_TENSORS, &tensors) < 0 ||
+        read_count(c, "keys", 13, MOST_KEYS, &keys) < 0)
         return -1;
     for (int64_t i = 0; i < keys; i++) {
         char *key;
         int64_t length;
         uint32_t type;
-        if (take_string(c, &key, &length) < 0)
+        if (read_string(c, &key, &length) < 0)
             return -1;
-        int status = take_u32(c, &type);
+        int status = read_u32(c, &type);
         if (status == 0 && (length == 0 || strlen(key) != (size_t)length || length > 1024))
             status = wg__weights_fail(c->file, "has a key without a length of 1 to 1024 bytes");
         if (status == 0 && type >= WG__GGUF_TYPES)
@@ -262,7 +262,7 @@ static int read_header(cursor *c, json_t *metadata) {
             status = wg__weights_fail(c->file, "%.100s stands twice in it", key);
         json_t *value = NULL;
         if (status == 0)
-            value = type == WG__GGUF_ARRAY ? take_list(c, key) : take_scalar(c, type);
+            value = type == WG__GGUF_ARRAY ? read_list(c, key) : read_scalar(c, type);
         if (status == 0 && (!value || json_object_set_new(metadata, key, value) < 0))
             status =
                 wg__weights_fail(c->file, "a key or value cannot be taken: no UTF-8 or no memory");
@@ -271,7 +271,7 @@ static int read_header(cursor *c, json_t *metadata) {
             return -1;
     }
     for (int64_t i = 0; i < tensors; i++)
-        if (take_tensor(c) < 0)
+        if (read_tensor(c) < 0)
             return -1;
     const json_t *given = json_object_get(metadata, "general.alignment");
     alignment = given ? json_integer_value(given) : 32;
@@ -306,7 +306,7 @@ int wg__gguf_read(wg_weights *file, json_t **metadata) {
 
 /* ---- Writing ---- */
 
-void wg__gguf_add(wg__text *header, uint32_t type, uint64_t bits) {
+void wg__gguf_append(wg__text *header, uint32_t type, uint64_t bits) {
     uint8_t bytes[8];
     wg__put_le(bytes, bits, 8);
     wg__text_append(header, bytes, sizes[type]);
@@ -319,28 +319,28 @@ uint64_t wg__gguf_f32(double value) {
     return bits;
 }
 
-void wg__gguf_add_string(wg__text *header, const char *text, size_t length) {
-    wg__gguf_add(header, WG__GGUF_U64, length);
+void wg__gguf_append_string(wg__text *header, const char *text, size_t length) {
+    wg__gguf_append(header, WG__GGUF_U64, length);
     wg__text_append(header, text, (int64_t)length);
 }
 
 static void add_key(wg__text *header, const char *key, uint32_t type) {
-    wg__gguf_add_string(header, key, strlen(key));
-    wg__gguf_add(header, WG__GGUF_U32, type);
+    wg__gguf_append_string(header, key, strlen(key));
+    wg__gguf_append(header, WG__GGUF_U32, type);
 }
 
-void wg__gguf_put_text(wg__text *header, const char *key, const char *value) {
+void wg__gguf_write_text(wg__text *header, const char *key, const char *value) {
     add_key(header, key, WG__GGUF_STRING);
-    wg__gguf_add_string(header, value, strlen(value));
+    wg__gguf_append_string(header, value, strlen(value));
 }
 
-void wg__gguf_put(wg__text *header, const char *key, uint32_t type, uint64_t bits) {
+void wg__gguf_write(wg__text *header, const char *key, uint32_t type, uint64_t bits) {
     add_key(header, key, type);
-    wg__gguf_add(header, type, bits);
+    wg__gguf_append(header, type, bits);
 }
 
-void wg__gguf_put_array(wg__text *header, const char *key, uint32_t type, uint64_t count) {
+void wg__gguf_write_array(wg__text *header, const char *key, uint32_t type, uint64_t count) {
     add_key(header, key, WG__GGUF_ARRAY);
-    wg__gguf_add(header, WG__GGUF_U32, type);
-    wg__gguf_add(header, WG__GGUF_U64, count);
+    wg__gguf_append(header, WG__GGUF_U32, type);
+    wg__gguf_append(header, WG__GGUF_U64, count);
 }

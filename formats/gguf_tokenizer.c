@@ -94,7 +94,7 @@ static bool is_bpe(const json_t *root) {
            find_split(json_object_get(root, "options")) >= 0;
 }
 
-static void put_bpe(wg__text *header, const json_t *root, int64_t vocabulary) {
+static void write_bpe(wg__text *header, const json_t *root, int64_t vocabulary) {
     const json_t *tokens = json_object_get(root, "vocabulary"),
                  *options = json_object_get(root, "options"),
                  *merges = json_object_get(options, "merges");
@@ -102,15 +102,15 @@ static void put_bpe(wg__text *header, const json_t *root, int64_t vocabulary) {
     uint8_t *types = wg__alloc((size_t)vocabulary);
     if (!types)
         return;
-    wg__gguf_put_text(header, "tokenizer.ggml.model", "gpt2");
-    wg__gguf_put_text(header, "tokenizer.ggml.pre", splits[find_split(options)].name);
-    wg__gguf_put_array(header, "tokenizer.ggml.tokens", WG__GGUF_STRING, (uint64_t)vocabulary);
+    wg__gguf_write_text(header, "tokenizer.ggml.model", "gpt2");
+    wg__gguf_write_text(header, "tokenizer.ggml.pre", splits[find_split(options)].name);
+    wg__gguf_write_array(header, "tokenizer.ggml.tokens", WG__GGUF_STRING, (uint64_t)vocabulary);
     for (int64_t i = 0; i < vocabulary && !wg_error_pending(); i++) {
         char padding[32];
         snprintf(padding, sizeof padding, "[PAD%lld]", (long long)i);
         const char *text =
             i < count ? json_string_value(json_array_get(tokens, (size_t)i)) : padding;
-        wg__gguf_add_string(header, text ? text : "", text ? strlen(text) : 0);
+        wg__gguf_append_string(header, text ? text : "", text ? strlen(text) : 0);
     }
     memset(types, WG__PIECE_NORMAL, (size_t)count);
     memset(types + count, WG__PIECE_UNUSED, (size_t)(vocabulary - count));
@@ -122,13 +122,13 @@ static void put_bpe(wg__text *header, const json_t *root, int64_t vocabulary) {
             types[id] = json_is_true(json_object_get(added, "special")) ? WG__PIECE_CONTROL
                                                                         : WG__PIECE_USER_DEFINED;
     }
-    wg__gguf_put_array(header, "tokenizer.ggml.token_type", WG__GGUF_I32, (uint64_t)vocabulary);
+    wg__gguf_write_array(header, "tokenizer.ggml.token_type", WG__GGUF_I32, (uint64_t)vocabulary);
     for (int64_t id = 0; id < vocabulary && !wg_error_pending(); id++)
-        wg__gguf_add(header, WG__GGUF_U32, types[id]);
+        wg__gguf_append(header, WG__GGUF_U32, types[id]);
     wg__free(types);
     const size_t merge_count = json_array_size(merges) / 2;
     wg__text merge = {0};
-    wg__gguf_put_array(header, "tokenizer.ggml.merges", WG__GGUF_STRING, merge_count);
+    wg__gguf_write_array(header, "tokenizer.ggml.merges", WG__GGUF_STRING, merge_count);
     for (size_t i = 0; i < 2 * merge_count && !wg_error_pending(); i++) {
         const json_int_t id = json_integer_value(json_array_get(merges, i));
         const char *text = json_string_value(json_array_get(tokens, (size_t)id));
@@ -138,10 +138,10 @@ static void put_bpe(wg__text *header, const json_t *root, int64_t vocabulary) {
             wg__text_append(&merge, " ", 1);
         wg__text_append(&merge, text ? text : "", text ? (int64_t)strlen(text) : 0);
         if (i % 2 == 1)
-            wg__gguf_add_string(header, merge.bytes, (size_t)merge.length);
+            wg__gguf_append_string(header, merge.bytes, (size_t)merge.length);
     }
     wg__free(merge.bytes);
-    wg__gguf_put(header, "tokenizer.ggml.add_bos_token", WG__GGUF_BOOL, adds_begin(root));
+    wg__gguf_write(header, "tokenizer.ggml.add_bos_token", WG__GGUF_BOOL, adds_begin(root));
 }
 
 /* ---- Byte-level BPE: reading ---- */
@@ -308,10 +308,10 @@ static uint32_t type_of(const pieces *p, int64_t id) {
     return id < AFTER_BYTES ? WG__PIECE_BYTE : WG__PIECE_NORMAL;
 }
 
-static void put_pieces(wg__text *header, const pieces *p, int64_t vocabulary) {
+static void write_pieces(wg__text *header, const pieces *p, int64_t vocabulary) {
     const uint64_t count = (uint64_t)vocabulary;
-    wg__gguf_put_text(header, "tokenizer.ggml.model", "llama");
-    wg__gguf_put_array(header, "tokenizer.ggml.tokens", WG__GGUF_STRING, count);
+    wg__gguf_write_text(header, "tokenizer.ggml.model", "llama");
+    wg__gguf_write_array(header, "tokenizer.ggml.tokens", WG__GGUF_STRING, count);
     for (int64_t i = 0; i < vocabulary && !wg_error_pending(); i++) {
         /* llama2.c's files have a newline before and after the control pieces. */
         static const char *const controls[] = {"<unk>", "<s>", "</s>"};
@@ -321,30 +321,31 @@ static void put_pieces(wg__text *header, const pieces *p, int64_t vocabulary) {
                            : !p->types && i < FIRST_BYTE
                                ? controls[i]
                                : json_string_value(json_array_get(p->tokens, (size_t)i));
-        const bool marks = p->plain_spaces && type_of(p, i) == WG__PIECE_NORMAL;
+        const bool marks_spaces = p->plain_spaces && type_of(p, i) == WG__PIECE_NORMAL;
         wg__text marked = {0};
         if (!text)
             wg_fail(WG_ERROR_FORMAT, "gguf", "token %lld of the tokenizer is no text",
                     (long long)i);
-        else if (wg__append_replaced(&marked, text, marks ? " " : NULL, WG__SPACE_SYMBOL) == 0)
-            wg__gguf_add_string(header, marked.bytes, (size_t)marked.length);
+        else if (wg__append_replaced(&marked, text, marks_spaces ? " " : NULL, WG__SPACE_SYMBOL) ==
+                 0)
+            wg__gguf_append_string(header, marked.bytes, (size_t)marked.length);
         wg__free(marked.bytes);
     }
-    wg__gguf_put_array(header, "tokenizer.ggml.scores", WG__GGUF_F32, count);
+    wg__gguf_write_array(header, "tokenizer.ggml.scores", WG__GGUF_F32, count);
     for (int64_t i = 0; i < vocabulary && !wg_error_pending(); i++)
-        wg__gguf_add(header, WG__GGUF_F32,
-                     wg__gguf_f32(i < p->count
-                                      ? json_number_value(json_array_get(p->scores, (size_t)i))
-                                      : -1e6));
-    wg__gguf_put_array(header, "tokenizer.ggml.token_type", WG__GGUF_I32, count);
+        wg__gguf_append(header, WG__GGUF_F32,
+                        wg__gguf_f32(i < p->count
+                                         ? json_number_value(json_array_get(p->scores, (size_t)i))
+                                         : -1e6));
+    wg__gguf_write_array(header, "tokenizer.ggml.token_type", WG__GGUF_I32, count);
     for (int64_t i = 0; i < vocabulary && !wg_error_pending(); i++)
-        wg__gguf_add(header, WG__GGUF_U32, type_of(p, i));
-    wg__gguf_put(header, "tokenizer.ggml.unknown_token_id", WG__GGUF_U32, 0);
-    wg__gguf_put(header, "tokenizer.ggml.add_bos_token", WG__GGUF_BOOL, p->add_begin);
-    wg__gguf_put(header, "tokenizer.ggml.add_space_prefix", WG__GGUF_BOOL, p->prefixed);
+        wg__gguf_append(header, WG__GGUF_U32, type_of(p, i));
+    wg__gguf_write(header, "tokenizer.ggml.unknown_token_id", WG__GGUF_U32, 0);
+    wg__gguf_write(header, "tokenizer.ggml.add_bos_token", WG__GGUF_BOOL, p->add_begin);
+    wg__gguf_write(header, "tokenizer.ggml.add_space_prefix", WG__GGUF_BOOL, p->prefixed);
 }
 
-int wg__gguf_put_tokenizer(wg__text *header, const char *json, int64_t vocabulary, int *keys) {
+int wg__gguf_write_tokenizer(wg__text *header, const char *json, int64_t vocabulary, int *keys) {
     pieces p;
     json_error_t error;
     json_t *root = json ? json_loads(json, JSON_REJECT_DUPLICATES, &error) : NULL;
@@ -353,13 +354,13 @@ int wg__gguf_put_tokenizer(wg__text *header, const char *json, int64_t vocabular
     if (is_bpe(root) &&
         (int64_t)json_array_size(json_object_get(root, "vocabulary")) <= vocabulary) {
         *keys += 6;
-        put_bpe(header, root, vocabulary);
+        write_bpe(header, root, vocabulary);
     } else if (find_pieces(root, &p) && p.count <= vocabulary) {
         *keys += 7;
-        put_pieces(header, &p, vocabulary);
+        write_pieces(header, &p, vocabulary);
     } else {
         ++*keys;
-        wg__gguf_put_text(header, "tokenizer.ggml.model", "none");
+        wg__gguf_write_text(header, "tokenizer.ggml.model", "none");
     }
     json_decref(root);
     return wg_error_pending() ? -1 : 0;
@@ -410,27 +411,11 @@ static json_t *token_of(const json_t *metadata, size_t id) {
     return text;
 }
 
-/* The options of SentencePiece's kind, for a text without a space before it. */
-static json_t *unprefixed_options(const json_t *metadata, size_t count, json_t *scores) {
-    json_t *types = json_array();
-    for (size_t i = 0; i < count; i++)
-        wg__json_append(&types, json_incref(json_array_get(
-                                    json_object_get(metadata, "tokenizer.ggml.token_type"), i)));
-    return json_pack(
-        "{s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:i, s:b, s:b, s:b, s:b, s:b, s:i, s:s, s:s, s:o, "
-        "s:o, s:[]}",
-        "unigram", 0, "by_merges", 0, "byte_fallback", 1, "part_unknowns", 0, "split_spaces", 0,
-        "split_words", 0, "exact_sums", 0, "prefix", WG__PREFIX_NONE, "prefix_first", 0,
-        "space_suffix", 0, "remove_spaces", 0, "plain_spaces", 0, "by_grapheme", 0, "strip",
-        WG__STRIP_NONE, "unknown_text", " \u2047 ", "charsmap", "", "types", types, "scores",
-        scores, "merges");
-}
-
-/* llama2c's kind, or, for a text without a space before it, SentencePiece's. */
+/* LLaMA's tokenizer as JSON: kind llama2c if a space is put before a text, else sentencepiece. */
 static json_t *tokenizer_of(const json_t *metadata) {
     const bool prefixed = flag(metadata, "tokenizer.ggml.add_space_prefix", true);
-    const size_t count =
-        (size_t)count_unpadded(json_object_get(metadata, "tokenizer.ggml.token_type"));
+    const json_t *all_types = json_object_get(metadata, "tokenizer.ggml.token_type");
+    const size_t count = (size_t)count_unpadded(all_types);
     const json_t *texts = json_object_get(metadata, "tokenizer.ggml.tokens");
     json_t *tokens = json_array(), *scores = json_array(), *added = json_array();
     static const char *const specials[] = {"<unk>", "<s>", "</s>"};
@@ -443,12 +428,24 @@ static json_t *tokenizer_of(const json_t *metadata) {
     for (int i = 0; i < FIRST_BYTE; i++)
         wg__json_append(&added, json_pack("{s:i, s:s, s:b, s:b, s:b}", "id", i, "text", specials[i],
                                           "special", 1, "strip_left", 0, "strip_right", 0));
+    json_t *options, *types = prefixed ? NULL : json_array();
+    for (size_t i = 0; !prefixed && i < count; i++)
+        wg__json_append(&types, json_incref(json_array_get(all_types, i)));
+    if (prefixed)
+        options = json_pack("{s:o}", "scores", scores);
+    else
+        options = json_pack(
+            "{s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:i, s:b, s:b, s:b, s:b, s:b, s:i, s:s, s:s, "
+            "s:o, s:o, s:[]}",
+            "unigram", 0, "by_merges", 0, "byte_fallback", 1, "part_unknowns", 0, "split_spaces", 0,
+            "split_words", 0, "exact_sums", 0, "prefix", WG__PREFIX_NONE, "prefix_first", 0,
+            "space_suffix", 0, "remove_spaces", 0, "plain_spaces", 0, "by_grapheme", 0, "strip",
+            WG__STRIP_NONE, "unknown_text", " \u2047 ", "charsmap", "", "types", types, "scores",
+            scores, "merges");
     json_t *root =
         json_pack("{s:s, s:s, s:o, s:{s:i, s:i}, s:o, s:o}", "format", "wengert-tokenizer", "kind",
-                  prefixed ? "llama2c" : "sentencepiece", "options",
-                  prefixed ? json_pack("{s:o}", "scores", scores)
-                           : unprefixed_options(metadata, count, scores),
-                  "special", "unknown", 0, "end", 2, "added", added, "vocabulary", tokens);
+                  prefixed ? "llama2c" : "sentencepiece", "options", options, "special", "unknown",
+                  0, "end", 2, "added", added, "vocabulary", tokens);
     if (root && flag(metadata, "tokenizer.ggml.add_bos_token", true) &&
         json_object_set_new(json_object_get(root, "special"), "begin", json_integer(1)) < 0) {
         json_decref(root);
@@ -459,7 +456,7 @@ static json_t *tokenizer_of(const json_t *metadata) {
     return root;
 }
 
-int wg__gguf_take_tokenizer(const json_t *metadata, char **json, char **refused) {
+int wg__gguf_read_tokenizer(const json_t *metadata, char **json, char **refused) {
     char reason[200];
     *json = *refused = NULL;
     const char *model = json_string_value(json_object_get(metadata, "tokenizer.ggml.model"));

@@ -108,13 +108,13 @@ int wg__gguf_read(wg_weights *file, json_t **metadata);
 uint32_t wg__gguf_type_of(wg__storage_dtype storage);
 
 /* Appends a key with its value: a text, or a number's bits. A failure stays pending. [MEMORY] */
-void wg__gguf_put_text(wg__text *header, const char *key, const char *value);
-void wg__gguf_put(wg__text *header, const char *key, uint32_t type, uint64_t bits);
+void wg__gguf_write_text(wg__text *header, const char *key, const char *value);
+void wg__gguf_write(wg__text *header, const char *key, uint32_t type, uint64_t bits);
 
-/* Begins an array; the caller appends its values by wg__gguf_add. */
-void wg__gguf_put_array(wg__text *header, const char *key, uint32_t type, uint64_t count);
-void wg__gguf_add_string(wg__text *header, const char *text, size_t length);
-void wg__gguf_add(wg__text *header, uint32_t type, uint64_t bits);
+/* Begins an array; the caller appends its values by wg__gguf_append. */
+void wg__gguf_write_array(wg__text *header, const char *key, uint32_t type, uint64_t count);
+void wg__gguf_append_string(wg__text *header, const char *text, size_t length);
+void wg__gguf_append(wg__text *header, uint32_t type, uint64_t bits);
 
 /* The bits of a number as f32, for WG__GGUF_F32. */
 uint64_t wg__gguf_f32(double value);
@@ -127,12 +127,12 @@ bool wg__gguf_keeps_tokenizer(const char *json);
 /* Appends the metadata of a tokenizer, given as wg_tokenizer_to_json writes it, and adds the number
  * of keys to *keys. For NULL and for kinds that llama.cpp does not have, the metadata say that
  * there is no tokenizer: llama.cpp then loads the model, and reads ids. [FORMAT, MEMORY] */
-int wg__gguf_put_tokenizer(wg__text *header, const char *json, int64_t vocabulary, int *keys);
+int wg__gguf_write_tokenizer(wg__text *header, const char *json, int64_t vocabulary, int *keys);
 
 /* The tokenizer of the metadata, as wg_tokenizer_to_json writes it, freed with wg__free; *json is
  * NULL if there is none of a known kind. *refused is a text for a tokenizer of a known kind that
  * has a key with another meaning than ours, else NULL; also freed. [MEMORY] */
-int wg__gguf_take_tokenizer(const json_t *metadata, char **json, char **refused);
+int wg__gguf_read_tokenizer(const json_t *metadata, char **json, char **refused);
 
 /* ---- Configuration and tokenizer of a file of weights (weights_files.c) ---- */
 

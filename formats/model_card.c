@@ -66,11 +66,6 @@ char *wg__find_generation_config(const char *in) {
     return NULL;
 }
 
-static void put_token(json_t *config, const char *key, int64_t id) {
-    if (id >= 0)
-        wg__json_set(config, key, json_integer(id), WHERE);
-}
-
 int wg__write_generation_config(const wg__card *card) {
     if (card->generation)
         return write_text(card->folder, GENERATION, card->generation);
@@ -80,9 +75,15 @@ int wg__write_generation_config(const wg__card *card) {
     if (!config)
         return wg_fail(WG_ERROR_MEMORY, WHERE, "no memory");
     const bool two = card->type->shape == WG_ENCODER_DECODER;
-    put_token(config, two ? "decoder_start_token_id" : "bos_token_id", card->sizes.start_id);
-    put_token(config, "eos_token_id", card->sizes.end_id);
-    put_token(config, "pad_token_id", card->sizes.pad_id);
+    const struct {
+        const char *key;
+        int64_t id;
+    } tokens[] = {{two ? "decoder_start_token_id" : "bos_token_id", card->sizes.start_id},
+                  {"eos_token_id", card->sizes.end_id},
+                  {"pad_token_id", card->sizes.pad_id}};
+    for (int i = 0; i < 3; i++)
+        if (tokens[i].id >= 0)
+            wg__json_set(config, tokens[i].key, json_integer(tokens[i].id), WHERE);
     if (!two) { /* other programs take the likeliest token, or the likeliest 50, unless told */
         wg__json_set(config, "do_sample", json_true(), WHERE);
         wg__json_set(config, "temperature", json_real(1), WHERE);

@@ -66,7 +66,8 @@ enum {
     WG__POSITIONS_RAISED,     /* a preset's number is raised to the length of the run's sequences */
     WG__POSITIONS_BEHIND_PAD, /* a preset's number stays, beyond the rows of the padding */
     WG__WIDTH,
-    WG__LAYERS,
+    WG__LAYERS,         /* of the decoder, or of the encoder if there is none */
+    WG__ENCODER_LAYERS, /* of encoder-decoders */
     WG__ROLES
 };
 
@@ -256,10 +257,9 @@ int wg__model_read_weights(wg_checkpoint *file, wg_module *module);
 /* 0 if it can be used; -1 with [ARGUMENT, naming the member, its value and the rule] */
 WG__COMMAND int wg__sampling_validate(const wg_sampling *sampling);
 
-/* The probabilities (count) of the next token after the tokens `seen`, given the logits
- * (count) of all. Of equal logits the first counts as likelier. -inf is probability 0.
- * [ARGUMENT as above, also for logits with NaN or inf, or all of them -inf; INDEX for a token seen
- * that has no logit] */
+/* The probabilities (count) of the next token after the tokens `seen`, given all logits (count). Of
+ * equal logits the first counts as likelier. -inf is probability 0. [ARGUMENT as above, also for
+ * logits with NaN or inf, or all of them -inf; INDEX for a token seen that has no logit] */
 int wg__sampling_probabilities(const wg_sampling *sampling, int64_t count, const float *logits,
                                int64_t seen_count, const int32_t *seen, double *probabilities);
 
@@ -272,7 +272,7 @@ int32_t wg__sample_token(const wg_sampling *sampling, int64_t count, const float
  * the end included. Of equally likely tokens the first counts as likelier. The caller frees
  * results[i].tokens, also after a failure. Returns 0 or -1.
  * [ARGUMENT for bad options or lengths, probabilities that are no numbers, or a sentence that no
- * token may continue; MEMORY; what the model's functions give] */
+ * token may continue; MEMORY; errors of the model's functions] */
 int wg__beam_search(const wg_beam_model *model, int64_t sentences, const int64_t *max_lengths,
                     const wg_beam_options *options, wg_beam_result *results);
 

@@ -265,7 +265,8 @@ wg_model_sizes wg__model_config_sizes(const wg_model_type *type, const void *con
                                         [WG__POSITIONS_RAISED] = &sizes.positions,
                                         [WG__POSITIONS_BEHIND_PAD] = &sizes.positions,
                                         [WG__WIDTH] = &sizes.width,
-                                        [WG__LAYERS] = &sizes.layers};
+                                        [WG__LAYERS] = &sizes.layers,
+                                        [WG__ENCODER_LAYERS] = &sizes.encoder_layers};
     for (const wg_setting *row = type->settings.rows;
          row < type->settings.rows + type->settings.count; row++)
         if (places[row->role])

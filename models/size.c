@@ -18,10 +18,6 @@ enum { FEW = 3, MOST_STACKS = 2 };
 /* An estimate of a tensor's overhead: its handle, its slot and its path. */
 enum { BYTES_OF_SLOT = 1024 };
 
-static const char *const layer_keys[] = {"n_layer",        "num_hidden_layers",
-                                         "num_layers",     "num_decoder_layers",
-                                         "encoder_layers", "decoder_layers"};
-
 /* The bytes of weights and of the tree that holds them; negative with an error. */
 static double bytes_of(const wg_model_type *type, const void *config) {
     wg_module *module = type->create(config, 0);
@@ -41,9 +37,9 @@ double wg__model_bytes(const wg_model_type *type, const void *config) {
     const bool was = wg_set_meta_init(true);
     int64_t *counts[MOST_STACKS], layers[MOST_STACKS];
     int stacks = 0;
-    for (size_t i = 0; i < sizeof layer_keys / sizeof *layer_keys && stacks < MOST_STACKS; i++) {
-        const wg_setting *row = wg__settings_find(&type->settings, layer_keys[i]);
-        if (row)
+    for (int i = 0; i < type->settings.count && stacks < MOST_STACKS; i++) {
+        const wg_setting *row = &type->settings.rows[i];
+        if (row->role == WG__LAYERS || row->role == WG__ENCODER_LAYERS)
             counts[stacks++] = (int64_t *)((char *)copy + row->offset);
     }
     for (int i = 0; i < stacks; i++) {

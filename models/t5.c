@@ -52,7 +52,7 @@ static const wg_setting rows[] = {
     WG__WIDTH_ROW(d_model),
     {AT(d_kv), WG__SIZE, .help = "the width of a head"},
     {AT(d_ff), WG__SIZE, .help = "the inner width of the feed-forward net"},
-    {AT(num_layers), WG__SIZE, .help = "layers of the encoder"},
+    {AT(num_layers), WG__SIZE, .role = WG__ENCODER_LAYERS, .help = "layers of the encoder"},
     {AT(num_decoder_layers), WG__SIZE, .role = WG__LAYERS, .derived = "`num_layers`",
      .help = "layers of the decoder"},
     {AT(num_heads), WG__SIZE, .help = "heads"},
@@ -116,7 +116,6 @@ static int fit_config(void *fitting, wg_model_fit *fit) {
 static void sizes_of(const void *measured, wg_model_sizes *sizes) {
     const wg_t5_config *config = measured;
     sizes->source_vocabulary = config->vocab_size;
-    sizes->encoder_layers = config->num_layers;
     sizes->cache_width = 2 * config->num_heads * config->d_kv;
     sizes->start_id = config->decoder_start_token_id;
     sizes->end_id = config->eos_token_id;

@@ -58,7 +58,7 @@ static const wg_setting rows[] = {
     {AT(share_encoder_decoder_embeddings), WG__FLAG, .standard = "true",
      .help = "one word table for source and target"},
     WG__WIDTH_ROW(d_model),
-    {AT(encoder_layers), WG__SIZE, .help = "layers of the encoder"},
+    {AT(encoder_layers), WG__SIZE, .role = WG__ENCODER_LAYERS, .help = "layers of the encoder"},
     {AT(decoder_layers), WG__SIZE, .role = WG__LAYERS, .help = "layers of the decoder"},
     {AT(encoder_attention_heads), WG__SIZE, .help = "heads of the encoder, a divisor of the width"},
     {AT(decoder_attention_heads), WG__SIZE, .help = "heads of the decoder, likewise"},
@@ -150,10 +150,6 @@ static int fit_config(void *fitting, wg_model_fit *fit) {
     wg__fit(fit, "eos_token_id", &config->eos_token_id, tokens.end);
     wg__fit(fit, "decoder_start_token_id", &config->decoder_start_token_id, tokens.start);
     return 0;
-}
-
-static void sizes_of(const void *measured, wg_model_sizes *sizes) {
-    sizes->encoder_layers = ((const wg_transformer_config *)measured)->encoder_layers;
 }
 
 /* Arguments for the layers of a stack. */
@@ -386,7 +382,6 @@ const wg_model_type wg_transformer_type = {
     .read_more = read_more,
     .check = check,
     .fit = fit_config,
-    .sizes = sizes_of,
     .config = wg__root_config,
     .names = {.marker = ".encoder_attn.", .adapted = {"q_proj", "v_proj"}},
     .create = wg__transformer_new,

@@ -344,8 +344,8 @@ static wg_slot *append_slot(wg_module *module, const char *name, wg_slot_kind ki
 }
 
 /* A slot that owns `tensor`, which is kept; a NULL tensor or a failure gives NULL. */
-static wg_tensor *own(wg_module *module, const char *name, wg_slot_kind kind, wg_tensor *tensor,
-                      const char *where) {
+static wg_tensor *add_owned_slot(wg_module *module, const char *name, wg_slot_kind kind,
+                                 wg_tensor *tensor, const char *where) {
     wg_slot *slot = tensor ? append_slot(module, name, kind, where) : NULL;
     if (!slot) {
         wg_release(tensor);
@@ -367,7 +367,7 @@ wg_tensor *wg_module_parameter(wg_module *module, const char *name, int ndim,
         wg_release(tensor);
         return NULL;
     }
-    return own(module, name, WG_SLOT_PARAMETER, tensor, "module_parameter");
+    return add_owned_slot(module, name, WG_SLOT_PARAMETER, tensor, "module_parameter");
 }
 
 wg_tensor *wg_module_buffer(wg_module *module, const char *name, wg_tensor *tensor) {
@@ -375,7 +375,7 @@ wg_tensor *wg_module_buffer(wg_module *module, const char *name, wg_tensor *tens
         return NULL;
     wg_tensor *kept = wg__meta_init() ? wg_keep(wg__meta_tensor_new(&tensor->spec))
                                       : wg__tensor_reference(tensor, true);
-    return own(module, name, WG_SLOT_BUFFER, kept, "module_buffer");
+    return add_owned_slot(module, name, WG_SLOT_BUFFER, kept, "module_buffer");
 }
 
 wg_tensor *wg_module_tie(wg_module *module, const char *name, wg_tensor *parameter) {

@@ -195,14 +195,17 @@ wg_group_norm *wg_group_norm_new(wg_module *parent, const char *name, int64_t gr
     return wg_module_finish(&norm->module);
 }
 
-static wg_tensor *normalize_groups(wg_group_norm *norm, wg_tensor *x) {
-    if (!x)
-        return NULL;
-    if (wg_tensor_ndim(x) < 2 || wg_tensor_size(x, 1) != norm->channels) {
+wg_tensor *wg_group_norm_forward(wg_group_norm *norm, wg_tensor *x) {
+    wg_error_place place;
+    wg_module_enter(&norm->module, &place);
+    if (x && (wg_tensor_ndim(x) < 2 || wg_tensor_size(x, 1) != norm->channels)) {
         char text[128];
-        return wg__fail_null(WG_ERROR_SHAPE, "group_norm", "x is %s; wanted (N, %lld, ...)",
-                             wg_spec_text(text, sizeof text, &x->spec), (long long)norm->channels);
+        x = wg__fail_null(WG_ERROR_SHAPE, "group_norm", "x is %s; wanted (N, %lld, ...)",
+                          wg_spec_text(text, sizeof text, &x->spec), (long long)norm->channels);
     }
+    if (!x)
+        return wg_module_leave(&place, NULL);
+
     wg_scope scope;
     wg_scope_begin(&scope);
     const int64_t *shape = wg_tensor_shape(x), count = wg_tensor_count(x);
@@ -212,11 +215,5 @@ static wg_tensor *normalize_groups(wg_group_norm *norm, wg_tensor *x) {
     y = wg_reshape(y, wg_tensor_ndim(x), shape);
     if (norm->weight)
         y = wg_add(wg_mul(y, wg__as_channels(norm->weight, x)), wg__as_channels(norm->bias, x));
-    return wg_scope_end(&scope, y);
-}
-
-wg_tensor *wg_group_norm_forward(wg_group_norm *norm, wg_tensor *x) {
-    wg_error_place place;
-    wg_module_enter(&norm->module, &place);
-    return wg_module_leave(&place, normalize_groups(norm, x));
+    return wg_module_leave(&place, wg_scope_end(&scope, y));
 }

@@ -55,7 +55,7 @@ static void add_keys(const char *path, wg__text *keys, uint8_t count) {
     const size_t begin = 24, own = strlen("x.padding") + 20;
     char padding[40];
     snprintf(padding, sizeof padding, "%.*s", (int)(-((size_t)keys->length + own) % 32), spaces);
-    wg__gguf_put_text(keys, "x.padding", padding);
+    wg__gguf_write_text(keys, "x.padding", padding);
     const bytes old = read_bytes(path);
     uint8_t *made = malloc(old.count + (size_t)keys->length);
     memcpy(made, old.data, begin);
@@ -92,15 +92,15 @@ typedef struct key {
 
 static void put(wg__text *keys, const key *k) {
     if (k->kind == TEXT)
-        wg__gguf_put_text(keys, k->name, k->text);
+        wg__gguf_write_text(keys, k->name, k->text);
     else if (k->kind == FLAG)
-        wg__gguf_put(keys, k->name, WG__GGUF_BOOL, k->number != 0);
+        wg__gguf_write(keys, k->name, WG__GGUF_BOOL, k->number != 0);
     else if (k->kind == INTEGER) {
-        wg__gguf_add_string(keys, k->name, strlen(k->name));
-        wg__gguf_add(keys, WG__GGUF_U32, WG__GGUF_I64);
-        wg__gguf_add(keys, WG__GGUF_U64, (uint64_t)(int64_t)k->number);
+        wg__gguf_append_string(keys, k->name, strlen(k->name));
+        wg__gguf_append(keys, WG__GGUF_U32, WG__GGUF_I64);
+        wg__gguf_append(keys, WG__GGUF_U64, (uint64_t)(int64_t)k->number);
     } else
-        wg__gguf_put(keys, k->name, WG__GGUF_F32, wg__gguf_f32(k->number));
+        wg__gguf_write(keys, k->name, WG__GGUF_F32, wg__gguf_f32(k->number));
 }
 
 /* The configuration of a file with up to two keys more; -1 with an error. */
@@ -228,12 +228,12 @@ START_TEST(an_end_of_turn_is_one_more_token_that_ends_a_text) {
     const char *path = in_scratch("a.gguf");
     wg__text keys = {0};
     write_llama(path, NULL);
-    wg__gguf_put(&keys, "tokenizer.ggml.eot_token_id", WG__GGUF_U32, 2);
+    wg__gguf_write(&keys, "tokenizer.ggml.eot_token_id", WG__GGUF_U32, 2);
     add_keys(path, &keys, 1);
     ck_assert_int_eq(wg_convert(path, in_scratch("out.h5"), &options, NULL), 0);
     ck_assert_ptr_null(strstr(notes, "eos_token_id"));
     write_llama(path, NULL);
-    wg__gguf_put(&keys, "tokenizer.ggml.eot_token_id", WG__GGUF_U32, 270);
+    wg__gguf_write(&keys, "tokenizer.ggml.eot_token_id", WG__GGUF_U32, 270);
     add_keys(path, &keys, 1);
     ck_assert_int_eq(wg_convert(path, in_scratch("out.h5"), &options, NULL), 0);
     ck_assert_ptr_nonnull(strstr(notes, "several eos_token_id; the first one is kept"));
@@ -357,9 +357,9 @@ START_TEST(a_tokenizer_with_another_meaning_is_left_out_with_the_key) {
     }
     wg__text keys = {0};
     write_llama(path, json);
-    wg__gguf_put(&keys, "tokenizer.ggml.add_eos_token", WG__GGUF_BOOL, false);
-    wg__gguf_put_text(&keys, "tokenizer.chat_template", "{{ messages }}");
-    wg__gguf_put(&keys, "tokenizer.ggml.fim_pre_token_id", WG__GGUF_U32, 5);
+    wg__gguf_write(&keys, "tokenizer.ggml.add_eos_token", WG__GGUF_BOOL, false);
+    wg__gguf_write_text(&keys, "tokenizer.chat_template", "{{ messages }}");
+    wg__gguf_write(&keys, "tokenizer.ggml.fim_pre_token_id", WG__GGUF_U32, 5);
     add_keys(path, &keys, 3);
     wg_tokenizer *tokenizer = tokenizer_of(path);
     ck_assert_ptr_nonnull(tokenizer);
