@@ -29,7 +29,7 @@ typedef struct conversion {
     const wg_convert_options *options;
     wg_weights *in;
     const wg_model_type *type;
-    const char *architecture; /* to be written beside `config`; NULL: there is none */
+    const char *architecture; /* written into the config.json of OUT; NULL: none */
     char *config;             /* as wengert keeps it */
     int64_t vocabulary;
     char prefix[1024];    /* of the model's names in `in` */
@@ -343,7 +343,7 @@ static int check_copies(const conversion *c) {
                 return -1;
             const char *kept = wg_weights_name(c->in, c->source[original]);
             const wg_setting *row = wg__settings_find(&c->type->settings, "tie_word_embeddings");
-            /* a T5 whose head is its own is of another version */
+            /* not for T5: an untied head there means version 1.1 */
             if (row && row->kind == WG_SETTING_FLAG && !c->type->names.copies[0].end)
                 return wg_fail(
                     WG_ERROR_FORMAT, WHERE,
@@ -391,8 +391,8 @@ static int match(conversion *c, const char *in) {
         }
         c->source[found] = i;
     }
-    /* Fills `entries` and `infos`. Notes the tensors that IN lacks or has in another shape, and
-     * the tensors that begin anew. */
+    /* Fill `entries` and `infos`. Note tensors that IN lacks, tensors of another shape, and tensors
+     * that are initialized anew. */
     for (int64_t i = 0; i < c->state->count; i++) {
         const wg_state_entry *entry = &c->state->entries[i];
         if (entry->slot->tied)

@@ -17,10 +17,10 @@
 WG_BEGIN_DECLS
 
 typedef struct wg_convert_options {
-    const char *config;    /* a config.json; NULL: what IN has in it or beside it */
-    const char *tokenizer; /* a file or folder of wg_tokenizer_load; NULL: what IN has */
-    const char *prefix;    /* of the model's names in IN, which may hold an optimizer beside it;
-                              NULL: the one below which the model is found */
+    const char *config;    /* a config.json; NULL: from IN, or from IN's folder */
+    const char *tokenizer; /* a file or folder of wg_tokenizer_load; NULL: from IN */
+    const char *prefix;    /* of the model's names in IN, if IN also holds other tensors: an
+                              optimizer's. NULL: it is searched */
     const char *adapter;   /* a folder with a LoRA adapter of PEFT's, which is added to the weights;
                               NULL: none is */
     bool adapter_only;     /* OUT becomes a PEFT folder with the adapter of IN, a checkpoint of a

@@ -17,7 +17,7 @@ enum { ALIGNMENT = 32 };
 #define GGUF_LAYER "blk."
 
 static const struct {
-    const char *published, *gguf; /* of a layer: what follows "model.layers.N." and "blk.N." */
+    const char *published, *gguf; /* of a layer: without "model.layers.N." and "blk.N." */
     bool by_layer;
 } names[] = {
     {"model.embed_tokens.weight", "token_embd.weight", false},
@@ -326,7 +326,7 @@ static int write_metadata(wg__text *header, const wg_weights_writer *writer,
     return wg__gguf_write_tokenizer(header, tokenizer, c->vocab_size, keys);
 }
 
-/* Vectors stay f32, as llama.cpp wants them. */
+/* Vectors stay f32: llama.cpp requires it. */
 static wg__storage_dtype storage_for(wg_weights_type type, const wg_spec *spec) {
     if (spec->ndim < 2)
         return WG__STORAGE_F32;

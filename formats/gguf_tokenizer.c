@@ -266,8 +266,8 @@ typedef struct pieces {
     bool add_begin; /* and the begin token */
 } pieces;
 
-/* Whether llama.cpp has the settings of a SentencePiece BPE: white space as it stands, or with one
- * space before the text, and bytes for unknown characters. */
+/* Whether llama.cpp supports the settings of a SentencePiece BPE: unchanged white space, possibly
+ * with a space put before the text, and bytes for unknown characters. */
 static bool are_as_llama(const json_t *options) {
     static const char *const off[] = {"unigram",      "by_merges",    "split_spaces", "split_words",
                                       "prefix_first", "space_suffix", "remove_spaces"};

@@ -24,8 +24,8 @@
  * -1 with [ARGUMENT for another model or one with options that the format lacks; FORMAT, MEMORY] */
 int wg__llama_config_for(wg_llama_config *config, const char *json, const char *where);
 
-/* -1, without an error, unless the sizes fit each other and a file of `bytes` bytes, with at least
- * four bits for a number, can hold them. */
+/* 0 if the sizes fit each other, and a file of `bytes` bytes can hold the weights at four bits a
+ * number; else -1, without an error. */
 int wg__llama_config_fits(const wg_llama_config *config, int64_t bytes);
 
 /* The number of heads of a tensor, by its published name, if its rows have to be reordered: for the
@@ -46,7 +46,8 @@ extern const wg__weights_format wg__gguf_writer, wg__llama2c_writer;
  *     README.md                the model card: a description of the model and its training */
 
 typedef struct wg__card {
-    const char *in; /* the converted checkpoint or folder; a run's checkpoint tells its training */
+    const char
+        *in; /* the converted checkpoint or folder; a run's checkpoint describes its training */
     const char *folder; /* to write into */
     const wg_model_type *type;
     int head; /* a wg__head_kind; -1: none */
@@ -130,8 +131,8 @@ bool wg__gguf_keeps_tokenizer(const char *json);
 int wg__gguf_write_tokenizer(wg__text *header, const char *json, int64_t vocabulary, int *keys);
 
 /* The tokenizer of the metadata, as wg_tokenizer_to_json writes it, freed with wg__free; *json is
- * NULL if there is none of a known kind. *refused is a text for a tokenizer of a known kind that
- * has a key with another meaning than ours, else NULL; also freed. [MEMORY] */
+ * NULL if there is none of a known kind. *refused is the reason why a tokenizer of a known kind
+ * cannot be read, else NULL; also freed. [MEMORY] */
 int wg__gguf_read_tokenizer(const json_t *metadata, char **json, char **refused);
 
 /* ---- Configuration and tokenizer of a file of weights (weights_files.c) ---- */
@@ -141,7 +142,7 @@ int wg__gguf_read_tokenizer(const json_t *metadata, char **json, char **refused)
  * with wg_text_free. NULL with [IO, MEMORY] */
 WG__COMMAND char *wg__weights_find_config(const wg_weights *file, const char *path);
 
-/* The tokenizer, likewise. Freed with wg_tokenizer_free. [as wg_tokenizer_load] */
+/* The tokenizer, found in the same places. Freed with wg_tokenizer_free. [as wg_tokenizer_load] */
 WG__COMMAND wg_tokenizer *wg__weights_find_tokenizer(const wg_weights *file, const char *path);
 
 #endif

@@ -84,7 +84,7 @@ int wg__write_generation_config(const wg__card *card) {
     for (int i = 0; i < 3; i++)
         if (tokens[i].id >= 0)
             wg__json_set(config, tokens[i].key, json_integer(tokens[i].id), WHERE);
-    if (!two) { /* other programs take the likeliest token, or the likeliest 50, unless told */
+    if (!two) { /* other programs' defaults: the likeliest token, or top_k 50 */
         wg__json_set(config, "do_sample", json_true(), WHERE);
         wg__json_set(config, "temperature", json_real(1), WHERE);
         wg__json_set(config, "top_k", json_integer(0), WHERE);

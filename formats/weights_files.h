@@ -13,9 +13,9 @@
  *         use(wg_weights_name(file, i), wg_weights_read(file, i));
  *     wg_weights_close(file);
  *
- * Names are the published ones (model.layers.0.self_attn.q_proj.weight), also of a LLaMA in the
- * last two formats, which have other names or none; the rows of its q and k, which pair neighbours
- * for the rotation there, are reordered to the published halves and back. */
+ * Names are the published ones (model.layers.0.self_attn.q_proj.weight). llama2c and gguf store
+ * other names or none, and pair neighbouring rows of q and k for the rotation. Reading and writing
+ * translate the names, and reorder these rows to the published halves and back. */
 #ifndef WG_FORMATS_WEIGHTS_FILES_H
 #define WG_FORMATS_WEIGHTS_FILES_H
 

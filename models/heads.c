@@ -260,7 +260,7 @@ wg__headed_encoder *wg__headed_encoder_of(const wg_model_type *type, wg__head_ki
     return model;
 }
 
-/* The kind of a sequence classification: as problem_type says, or a regression with one label. */
+/* The kind of a sequence classification: problem_type, or else a regression if it has one label. */
 static wg__head_kind kind_of_problem(wg_config *config) {
     const json_t *problem = wg__config_value(config, "problem_type"),
                  *names = wg__config_value(config, "id2label"),
@@ -319,10 +319,10 @@ typedef struct adapting {
     wg_weights *file;
     wg__headed_encoder *model;
     wg__differences differences;
-    wg__difference fresh; /* names of parameters that begin anew */
+    wg__difference fresh; /* names of parameters that are initialized anew */
 } adapting;
 
-/* Notes a tensor of the encoder that begins anew, and its module. */
+/* Records a tensor of the encoder that is initialized anew, and its module. */
 static void note_fresh(adapting *a, const char *name) {
     wg__headed_encoder *model = a->model;
     wg__note_difference(&a->fresh, name);
@@ -338,7 +338,8 @@ static void note_fresh(adapting *a, const char *name) {
         model->fresh[model->fresh_count++] = path;
 }
 
-/* Fills a part of the model, whose names in the file begin with "NAME.", or with nothing for "". */
+/* Fills a part of the model. Its names in the file begin with "PART_NAME.", or have no prefix for
+ * "". */
 static int fill_part(adapting *a, wg_module *part, const char *part_name) {
     char prefix[64], name[256];
     wg_left_out left_out;

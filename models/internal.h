@@ -24,7 +24,7 @@
 #include "models/t5.h"
 #include "models/transformer.h"
 
-/* ---- Rows of a configuration: what follows the key and the offset of its member ---- */
+/* ---- Rows of a configuration: the members after AT(key) ---- */
 
 /* A size is at most 2^31 - 1, so that the product of two sizes fits in 64 bits. */
 #define WG__SIZE .kind = WG_SETTING_INTEGER, .low = 1, .high = INT32_MAX
@@ -106,7 +106,7 @@ int wg__check_divides(const char *where, const char *parts_key, int64_t parts,
 
 /* ---- Presets and configurations ---- */
 
-/* The name of each preset, type by type in their order; NULL behind the last. */
+/* The name of preset `index` of all types in their order; NULL beyond the last. */
 WG__COMMAND const char *wg__model_preset_name(int index);
 
 /* The preset of that name (NULL: the first one), borrowed. NULL with [ARGUMENT, listing the
@@ -130,9 +130,9 @@ WG__COMMAND int wg__model_costs_of_config(const char *json, wg_model_costs *cost
  */
 void wg__fit(const wg_model_fit *fit, const char *key, int64_t *value, int64_t fitted);
 
-/* How decoders are trained: Touvron et al. 2023, section 2.2: AdamW (0.9, 0.95), cosine to a tenth,
- * decay 0.1, clip 1, warm-up 2000, but no more than a tenth of a short run; Radford et al. 2019
- * trained likewise, but for the decays. */
+/* How decoders are trained, as in Touvron et al. 2023, section 2.2: AdamW (0.9, 0.95), cosine to a
+ * tenth, decay 0.1, clip 1, warm-up 2000 or a tenth of a short run. Radford et al. 2019 differ in
+ * the decays. */
 #define WG__DECODER_TRAINING                                                                       \
     "{\"tokenizer\": \"bpe\", \"optimizer\": \"adamw\", \"beta1\": 0.9, \"beta2\": 0.95, "         \
     "\"weight-decay\": 0.1, \"clip\": 1.0, \"schedule\": \"cosine\", \"final\": 0.1, "             \
@@ -156,7 +156,7 @@ void wg__fit(const wg_model_fit *fit, const char *key, int64_t *value, int64_t f
 
 /* ---- Construction ---- */
 
-/* A root whose first members are the module and the configuration, a copy, behind one another. NULL
+/* A root whose first two members are the module and a copy of the configuration. NULL
  * with [ARGUMENT for the configuration; MEMORY] */
 void *wg__model_root(const wg_model_type *type, const void *config, size_t size, uint64_t seed);
 
@@ -212,9 +212,9 @@ int64_t wg__first_position(const char *where, const wg_model_inputs *inputs, int
 /* -1 with ARGUMENT unless there are states of an encoder in inputs->memory. */
 int wg__check_memory_states(const char *where, const wg_model_inputs *inputs);
 
-/* About how many bytes a model of a configuration takes without training; negative with an error
- * (SHAPE for a tensor that no memory holds). And -1 with MEMORY unless so many are there; under
- * wg_set_meta_init 0. */
+/* wg__model_bytes estimates the bytes of an untrained model; negative with an error (SHAPE for a
+ * tensor that no memory holds). wg__model_check_memory fails with MEMORY unless so much is free,
+ * except under wg_set_meta_init. */
 double wg__model_bytes(const wg_model_type *type, const void *config);
 int wg__model_check_memory(const wg_model_type *type, const void *config);
 
@@ -224,9 +224,9 @@ double wg__tensor_bytes(const wg_tensor *x);
 
 /* ---- Checkpoints ---- */
 
-/* Reads the tokenizer of a checkpoint, unless `tokenizer` is NULL, and the weights of the model
- * that `make` makes of its configuration and `context`. The model, which is a root, is given; NULL
- * after an error, when there is no tokenizer either. [NOT_FOUND, IO, FORMAT; what `make` gives] */
+/* Makes a model by `make`, from the checkpoint's configuration and `context`, and reads its weights
+ * and, unless `tokenizer` is NULL, the tokenizer. Returns the model's root; NULL after an error,
+ * with *tokenizer NULL. [NOT_FOUND, IO, FORMAT; errors of `make`] */
 wg_module *wg__model_load(const char *path, wg_module *(*make)(const char *config, void *context),
                           void *context, wg_tokenizer **tokenizer);
 
@@ -244,8 +244,8 @@ int wg__head_of_config(const wg_model_type *type, wg_config *config);
 wg__headed_encoder *wg__headed_encoder_of(const wg_model_type *type, wg__head_kind kind,
                                           const char *json);
 
-/* Whether a file may lack the tensor of that name: of encoders the pooler and new heads, and what
- * names.optional says. */
+/* Whether a file may lack the tensor of that name: an encoder's pooler or new head, or a name of
+ * names.optional. */
 bool wg__model_may_lack(const wg_model_type *type, const char *name);
 
 /* Fills the module from /model of a checkpoint; LoRA adapters are added to the weights that they
@@ -278,9 +278,9 @@ int wg__beam_search(const wg_beam_model *model, int64_t sentences, const int64_t
 
 /* Searches for the likeliest targets of B sources by an encoder-decoder, (B, S) i64 or i32 with
  * their `keep` (B, S), or NULL, in evaluation mode and without recording: the source is encoded
- * once, and each step gives the decoder one token a hypothesis, with caches. Start and end are the
- * model's, whatever the options hold, NULL for their defaults. Otherwise as wg__beam_search. [also
- * SHAPE, INDEX, DTYPE; STATE for a model of another shape] */
+ * once, and each step gives the decoder one token a hypothesis, with caches. start_id and end_id
+ * of the options are ignored: the model's are used. `options` may be NULL. Otherwise as
+ * wg__beam_search. [also SHAPE, INDEX, DTYPE; STATE for a model of another shape] */
 int wg__model_search(const wg_model *model, wg_tensor *source, wg_tensor *keep,
                      const int64_t *max_lengths, const wg_beam_options *options,
                      wg_beam_result *results);

@@ -86,8 +86,8 @@ static const wg_setting rows[] = {
     WG__ONLY("mlp_bias", "false"),
 };
 
-/* rope_scaling, or rope_parameters of transformers 5, which has the base as well. Positions may be
- * stretched: "linear", or "llama3" of LLaMA 3.1; older files say "type". */
+/* Reads rope_scaling, or rope_parameters of transformers 5, which also holds the base. Positions
+ * may be stretched: "linear", or "llama3" of LLaMA 3.1. Older files name the key "type". */
 static int read_rope(wg_config *rope, wg_llama_config *config) {
     wg_rotary_options *options = &config->rope_scaling;
     const char *type = "default";

@@ -78,10 +78,9 @@ typedef struct wg_model_sizes {
     wg_initializer head_init; /* encoders: of a new head's weights */
 } wg_model_sizes;
 
-/* Values that a new model takes from its tokenizer and its run where its configuration leaves them
- * open. */
+/* The sources of values that a new model's configuration leaves open: its tokenizer and its run. */
 typedef struct wg_model_fit {
-    const wg_tokenizer *tokenizer; /* NULL: it is not made yet, and `learnt` is wanted */
+    const wg_tokenizer *tokenizer; /* NULL: not made yet; only `learnt` is set */
     int64_t sequence;              /* tokens of a training sequence; 0: unknown */
     wg_config *file;               /* the user's configuration file, for the keys that it has; NULL:
                                     * the configuration is a preset */
@@ -128,8 +127,8 @@ typedef struct wg_model_names {
                               * PEFT  does for the type; NULL: no more */
 } wg_model_names;
 
-/* Encoders: `make` gives a module for a model with another head, `pool` the pooled output (B, C),
- * given the `keep` of the inputs, and `states` the input of a head on every position (B, T, C). */
+/* The functions of an encoder, also below another head. `make` makes the encoder's module. `pool`
+ * computes the pooled output (B, C), `states` the input of a head on every position, (B, T, C). */
 typedef struct wg_encoder_type {
     const char *name; /* "bert"; "" if the paths of its parameters begin differently */
     void *(*make)(wg_module *parent, const char *name, const void *config, bool pooler);
@@ -164,7 +163,7 @@ struct wg_model_type {
                                      * of every type (architectures, torch_dtype...) are ignored
                                      * anyway; NULL: none */
     const wg_model_preset *presets; /* the first is the usual one; up to one without a name */
-    const char *bench_preset;       /* that `wengert bench` takes */
+    const char *bench_preset;       /* the preset of `wengert bench` */
     const char *training;           /* how `pretrain` differs from its usual settings, as JSON:
                                      * {"schedule": "cosine", "weight-decay": 0.1} */
     const char *smallest;           /* config.json of a model so small that wg_gradcheck_model
@@ -242,8 +241,8 @@ typedef struct wg_model {
 } wg_model;
 
 /* Makes the model of a preset (NULL: the first one). Its generator begins at `seed`. Freed with
- * wg_model_free; after an error there is nothing to free. -1 with [ARGUMENT; MEMORY, before any is
- * taken for a model whose weights want more than is there, with both numbers of bytes] */
+ * wg_model_free; after an error there is nothing to free. -1 with [ARGUMENT; MEMORY: a
+ * model that does not fit into the free memory is refused before it is made, naming both sizes] */
 WG_API int wg_model_new(const wg_model_type *type, const char *preset, uint64_t seed,
                         wg_model *model);
 
@@ -271,8 +270,8 @@ WG_API int wg_model_extend_vocabulary(wg_model *model, const wg_tokenizer *token
                                       const wg_vocabulary_extension *extension);
 
 /* wg_lora_attach with defaults of the type: no targets means names.adapted, usually query and
- * value; WG_LORA_ALL_LINEAR leaves out the layers that give logits; a head of fine-tuning and other
- * modules that begin anew are trained whole. Returns the number of layers adapted.
+ * value; WG_LORA_ALL_LINEAR leaves out the layers that compute logits; a fine-tuning head and other
+ * new modules are trained whole. Returns the number of layers adapted.
  * [as wg_lora_attach] */
 WG_API int64_t wg_model_attach_lora(const wg_model *model, const wg_lora_options *options);
 

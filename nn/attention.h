@@ -29,8 +29,8 @@ typedef struct wg_kv_cache {
     int64_t capacity;       /* of positions */
 } wg_kv_cache;
 
-/* An empty cache for up to `capacity` positions; memory is taken at the first use. A cache is
- * cleared by wg_kv_cache_clear before it goes. */
+/* An empty cache for up to `capacity` positions; memory is taken at the first use. Free
+ * its memory by wg_kv_cache_clear. */
 WG_API void wg_kv_cache_init(wg_kv_cache *cache, int64_t capacity);
 
 /* Frees the cache's memory and makes it empty. */
@@ -42,7 +42,7 @@ typedef struct wg_multi_head_attention {
     wg_module module;
     wg_linear *query, *key, *value, *output;
     wg_linear *joint;       /* one layer for queries, keys and values, which are NULL then */
-    wg_linear *value_inner; /* of a low-rank value: x to the rank, from which `value` goes on */
+    wg_linear *value_inner; /* of a low-rank value: maps x to the rank; `value` maps on to heads */
     int64_t heads, key_value_heads, head_width;
     double scale; /* of the scores; 0: 1/sqrt(D); WG_ZERO: 0 */
     double dropout;
@@ -61,7 +61,7 @@ typedef struct wg_multi_head_attention_options {
     int64_t value_rank;        /* W_v as a product of two, (M, rank) and (rank, Hkv D); 0: one */
     bool joint;                /* one layer makes queries, keys and values of self-attention */
     bool transposed;           /* weights are stored as (I, O): see linear.h */
-    wg_rotary_pairing pairing; /* of rotary positions, where the forward is given some */
+    wg_rotary_pairing pairing; /* of rotary positions, if the inputs have cos and sin */
     wg_initializer init, output_init; /* of the weights; default: Xavier uniform. output_init:
                                          default init */
 
@@ -84,8 +84,8 @@ typedef struct wg_attention_inputs {
     wg_tensor *bias; /* added to the scores, broadcastable to (B, H, Tq, Tk): T5's positions; then
                         they are computed in the plain way */
     wg_tensor *cos, *sin; /* rotary positions of x, (Tq, D/2) or (B, 1, Tq, D/2) */
-    bool causal;          /* no position sees those behind it, even if the layer is not causal */
-    int64_t window;       /* positions see those at most this far away; 0: at any distance */
+    bool causal;          /* positions see no later ones, even if the layer is not causal */
+    int64_t window;       /* the largest distance that positions see; 0: any */
 
     /* For generation. Self-attention appends the keys and values of x to the cache, and sees all of
      * the cache; cross-attention fills it from `memory` once, and sees the cache alone afterwards.
@@ -96,8 +96,8 @@ typedef struct wg_attention_inputs {
      * plain way. [scope] */
     wg_tensor **weights;
 
-    /* (N) i64, flat b Tq + t: the result is wanted at these positions of x alone. Keys and values
-     * are of all of x; queries are of these positions where they are fewer than half. NULL: all */
+    /* (N) i64, flat b Tq + t: only these positions of x are returned. Keys and values are computed
+     * for all of x; queries only for these positions if they are fewer than half. NULL: all */
     wg_tensor *output_positions;
 } wg_attention_inputs;
 

@@ -1,5 +1,5 @@
-/* Convolutional layers. Pooling has no parameters: wg_max_pool and its like (tensor/ops.h) are
- * used as they are; norm.h has BatchNorm2d and GroupNorm. */
+/* Convolutional layers. Pooling has no parameters, so it has no layer: see wg_max_pool in
+ * tensor/ops.h. norm.h has BatchNorm2d and GroupNorm. */
 #ifndef WG_NN_CONV_H
 #define WG_NN_CONV_H
 
@@ -8,14 +8,14 @@
 
 WG_BEGIN_DECLS
 
-/* ---- A convolution with its weight, or a transposed one: PyTorch's Conv2d, ConvTranspose2d and so
- * on, whose names and defaults these are.
+/* ---- A convolution or transposed convolution, with the names and defaults of PyTorch's Conv2d,
+ * ConvTranspose2d and so on.
  *
- *     weight (O, I / groups, K...), of a transposed one (I, O / groups, K...)
+ *     weight (O, I / groups, K...), transposed: (I, O / groups, K...)
  *     bias   (O)     left alone by weight decay
  *
- * Both begin uniform in [-1/sqrt(n), 1/sqrt(n)), where n is the number of elements of the weight
- * behind its first axis ---- */
+ * Both begin uniform in [-1/sqrt(n), 1/sqrt(n)), where n is the product of the weight's sizes
+ * after the first ---- */
 
 typedef struct wg_conv {
     wg_module module;
@@ -29,8 +29,8 @@ typedef struct wg_conv {
 
 typedef struct wg_conv_layer_options {
     wg_conv_options conv;     /* stride, padding, dilation, groups... */
-    wg_pad_mode padding_mode; /* what conv.padding is filled with; default zeros. Not of a
-                                 transposed one, nor with same_padding */
+    wg_pad_mode padding_mode; /* of conv.padding; default zeros. Not for transposed convolutions,
+                                 nor with same_padding */
     bool no_bias;
     wg_initializer init; /* of the weight */
 } wg_conv_layer_options;

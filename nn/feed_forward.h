@@ -95,7 +95,7 @@ typedef struct wg_gated_feed_forward_options {
     wg_gate kind;                   /* 0: SwiGLU */
     double dropout;                 /* of the inner activations, in training */
     bool bias;                      /* in all three layers; published models have none */
-    bool joint;                     /* one layer makes f's argument and, behind it, the value */
+    bool joint;                     /* one layer computes f's argument, then the value */
     wg_initializer init, down_init; /* of the weights; default: wg_linear's. down_init:
                                        default init */
 

@@ -1,5 +1,5 @@
-/* Initial values of parameters. They are written through wg_copy_ and wg_fill_ with recording off,
- * so that a leaf can be filled and every dtype works. */
+/* Initial values of parameters. wg_copy_ and wg_fill_ write them with recording off, which works
+ * for leaves and for every dtype. */
 #include "nn/internal.h"
 
 #include "tensor/internal.h"

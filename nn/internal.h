@@ -56,7 +56,7 @@ typedef struct wg__quantized_head {
 /* The wg_quantization of a layer's weight; -1: none. */
 int wg__linear_quantization(const wg_linear *linear);
 
-/* Layers of the same x, whose weights are read in one go: y[i] is the result of
+/* Layers of the same x, in a single pass over their weights: y[i] is the result of
  * wg_linear_forward(linears[i], x), NULL after an error. False with nothing done unless all weights
  * are quantized alike and no layer has an adapter. [scope; SHAPE, DTYPE] */
 bool wg__quantized_linears_forward(int count, wg_linear *const *linears, wg_tensor *x,
@@ -109,8 +109,8 @@ wg_module *wg__module_next(const wg_module *top, wg_module *module);
 enum { WG__MODULE_PATH = 512 };
 void wg__module_path(const void *module, char *text, size_t size);
 
-/* Makes the layers "NAME.0", "NAME.1"... of a model, and gives an array of pointers to them, which
- * is freed with `module`. NULL with MEMORY. */
+/* Makes the layers "NAME.0", "NAME.1"... of a model. Returns an array of pointers to them, which is
+ * freed with `module`; NULL with MEMORY. */
 typedef void *(*wg__layer_maker)(wg_module *parent, const char *name, int64_t index,
                                  const void *config);
 void *wg__layers_new(wg_module *module, const char *name, int64_t count, wg__layer_maker make,
@@ -125,8 +125,8 @@ void wg__module_drop(wg_module *child);
  * first use. [ARGUMENT beyond the capacity; SHAPE if they do not fit the cache; MEMORY] */
 int wg__kv_cache_reserve(wg_kv_cache *cache, const wg_spec *key, const wg_spec *value);
 
-/* Appends the keys and values of new positions, (B, Hkv, T, D), and gives the keys and values of
- * all positions so far, views of (B, Hkv, length, D). Returns 0 or -1. [scope; SHAPE if they do not
+/* Appends the keys and values of new positions, (B, Hkv, T, D). *all_keys and *all_values become
+ * views of all positions so far, (B, Hkv, length, D). Returns 0 or -1. [scope; SHAPE if they do not
  * fit the cache, ARGUMENT beyond the capacity, GRADIENT for tensors of a recorded graph] */
 int wg__kv_cache_append(wg_kv_cache *cache, wg_tensor *key, wg_tensor *value, wg_tensor **all_keys,
                         wg_tensor **all_values);

@@ -28,7 +28,7 @@ typedef struct wg_linear_options {
                             The bias begins at 0. */
     wg_tensor
         *tied_weight;     /* a parameter of that shape of the same tree to share; NULL: a new one */
-    wg_tensor *tied_bias; /* likewise (O) */
+    wg_tensor *tied_bias; /* a bias (O) to share; NULL: a new one */
 } wg_linear_options;
 
 /* A layer from `in` to `out` features. `parent` owns it; NULL makes it a root.
@@ -51,7 +51,7 @@ typedef struct wg_embedding {
     wg_module module;
     wg_tensor *weight;                    /* (V, C) */
     int64_t padding_index;                /* the row that gets no gradient; -1: none */
-    struct wg__quantized_head *quantized; /* since wg_module_quantize: what logits read; or NULL */
+    struct wg__quantized_head *quantized; /* after wg_module_quantize: read for logits; or NULL */
 } wg_embedding;
 
 typedef struct wg_embedding_options {

@@ -37,20 +37,20 @@ static bool is_target(const wg_linear *linear, const char *path, const char *tar
     for (int i = 0; i < options->spared_count; i++)
         if (strncmp(path, options->spared[i], strlen(options->spared[i])) == 0)
             return false;
-    /* The weight may be another module's, too: the head of a model whose head is its table. */
+    /* A weight that is shared with another module is no target: a head tied to the word table. */
     for (const wg_slot *slot = linear->module.first_slot; slot; slot = slot->next)
         if (slot->tensor == linear->weight && slot->tied)
             return false;
     return !is_whole(&linear->module, options);
 }
 
-/* Layers get children while the tree is walked, which are no targets. */
+/* Adapters are added while the tree is walked, and must not be adapted themselves. */
 static bool is_adapter(const wg_module *module) {
     return module->parent &&
            (strcmp(module->name, "lora_A") == 0 || strcmp(module->name, "lora_B") == 0);
 }
 
-/* "query, key, value": how the paths of linear layers end. */
+/* Lists the last parts of the paths of linear layers: "query, key, value". */
 static const char *list_linears(wg_module *root, char *text, size_t size) {
     text[0] = '\0';
     for (wg_module *m = root; m; m = wg__module_next(root, m)) {

@@ -1,8 +1,8 @@
 /* The module tree.
  *
  * Invariants: a module is in exactly one list of children (or is a root); a name is unique among
- * the slots and children of a module, and a path is unique in its tree; a tied slot shares the
- * handle of the slot that owns it, so a change of the tensor in place changes both. */
+ * the slots and children of a module, and a path is unique in its tree. A tied slot has the handle
+ * of the owning slot, so a change of the tensor in place changes both. */
 #include "nn/internal.h"
 
 #include "tensor/internal.h"
@@ -343,7 +343,7 @@ static wg_slot *append_slot(wg_module *module, const char *name, wg_slot_kind ki
     return slot;
 }
 
-/* A slot that owns `tensor`, which is kept; a NULL tensor or a failure gives NULL. */
+/* Adds a slot that owns the kept handle `tensor`. NULL for a NULL tensor, or with an error. */
 static wg_tensor *add_owned_slot(wg_module *module, const char *name, wg_slot_kind kind,
                                  wg_tensor *tensor, const char *where) {
     wg_slot *slot = tensor ? append_slot(module, name, kind, where) : NULL;

@@ -84,12 +84,12 @@ struct wg_module {
     wg_generator generator;       /* of the root: dropout and initialization draw from it */
 };
 
-/* Allocates `size` bytes (zeroed), whose first member is the module, and adds it to `parent` under
- * `name`; with parent NULL it is a root, its name is "", its generator is seeded by a draw from the
- * thread's default one, and it is the caller's to free. A name may join parts by dots
- * ("attention.self") but holds no slash; a child named "" shows in no path: its slots have the
- * paths of the parent's own. Does nothing while an error is pending, so that a constructor can add
- * all its layers and check for failure once, by wg_module_finish. [MEMORY; ARGUMENT for a name
+/* Allocates a zeroed struct of `size` bytes, whose first member is the module, and adds it to
+ * `parent` under `name`. With parent NULL it is a root: the caller frees it, its name is "", and
+ * its generator is seeded from the thread's default generator. A name may join parts by dots
+ * ("attention.self"), without slashes. A child named "" adds no part to paths. While an error is
+ * pending the function does nothing, so a constructor can add all its layers, and check for failure
+ * once by wg_module_finish. [MEMORY; ARGUMENT for a name
  * taken] */
 WG_API void *wg_module_new(wg_module *parent, const char *name, size_t size);
 
@@ -121,9 +121,9 @@ WG_API bool wg_module_is_training(wg_module *module);
  * and nothing is drawn from the root's generator. [scope; ARGUMENT outside 0 <= p < 1, DTYPE] */
 WG_API wg_tensor *wg_dropout(wg_module *module, wg_tensor *x, double p);
 
-/* Whether the layers of the whole tree, where they run as a stack (stack.h), are recomputed in
- * backward (autograd/functional.h): the same gradients, bit for bit, from less memory and one
- * forward more. It begins as false. */
+/* Activation checkpointing of the tree's stacks (stack.h): backward recomputes each layer
+ * (autograd/functional.h). The gradients are the same, bit for bit, for less memory and a second
+ * forward. Off at first. */
 WG_API void wg_module_checkpoint_activations(wg_module *module, bool on);
 
 /* Adds a parameter of that shape, f32, uninitialized (see wg_initialize), requiring a gradient.
@@ -132,15 +132,15 @@ WG_API wg_tensor *wg_module_parameter(wg_module *module, const char *name, int n
                                       const int64_t *shape);
 
 /* Adds a buffer, a tensor that is saved but not trained: a kept handle on `tensor`'s storage, which
- * is returned and belongs to the module. [MEMORY; ARGUMENT for a name taken, and for an expanded
- * view or another whose elements share an address: loading writes to buffers] */
+ * is returned and belongs to the module. [MEMORY; ARGUMENT for a name taken, and for a view
+ * whose elements share an address, since loading writes to buffers] */
 WG_API wg_tensor *wg_module_buffer(wg_module *module, const char *name, wg_tensor *tensor);
 
 /* Gives another module's parameter, or buffer, a second name here: tied weights are one tensor in
  * two slots. Returns it. [ARGUMENT if no slot of this tree owns it; MEMORY] */
 WG_API wg_tensor *wg_module_tie(wg_module *module, const char *name, wg_tensor *parameter);
 
-/* Marks a parameter of this module as one that weight decay leaves alone. [NOT_FOUND] */
+/* Excludes a parameter of this module from weight decay. [NOT_FOUND] */
 WG_API void wg_module_no_decay(wg_module *module, const char *name);
 
 /* One entry of a state dict. */
@@ -166,21 +166,21 @@ WG_API wg_slot *wg_module_find(wg_module *module, const char *path);
 /* The number of trained numbers below `module`, tied ones once. */
 WG_API int64_t wg_module_parameter_count(wg_module *module);
 
-/* Whether the parameters below `module` are trained: false freezes them, so that backward computes
- * no gradients for them and optimizers and trainers that are made afterwards leave them as they
- * are; true undoes it. PyTorch's requires_grad_. */
+/* PyTorch's requires_grad_ for all parameters below `module`. false freezes them: backward computes
+ * no gradients for them, and optimizers and trainers made afterwards skip them. true undoes it. */
 WG_API int wg_module_requires_grad(wg_module *module, bool wanted);
 
 /* Changes the dtype of all floating parameters and buffers (f32 or f64, for gradient checks) in
  * their handles, or of none if that fails. Gradients are dropped. [DTYPE, MEMORY] */
 WG_API int wg_module_to(wg_module *module, wg_dtype dtype);
 
-/* Keeps the matrices of all linear layers below `module` in fewer bytes, for a model that is used
- * and no more trained: a slot's parameter gives way to a buffer of quantized rows, and its memory
- * to theirs. Blocks stand side by side (quantize.h: q8_0 becomes q8_0x16), and are multiplied as
- * wg_quantized_linear says. A matrix whose rows are no whole blocks becomes bf16; one that also has
- * a place elsewhere (a head that is tied to the embedding) stays there as it is. After an error
- * some layers are quantized and others not. [MEMORY; ARGUMENT outside the enum] */
+/* Quantizes the matrices of all linear layers below `module`, for inference: a buffer of quantized
+ * rows replaces the slot's parameter, whose memory is freed. Blocks are interleaved (quantize.h:
+ * q8_0 becomes q8_0x16), and are multiplied as in wg_quantized_linear. A matrix becomes bf16 if its
+ * rows are not whole blocks. A layer with a tied weight (a head tied to the embedding) gets a
+ * quantized copy, and the owner's slot keeps the parameter. A weight shared by a tied slot is not
+ * quantized. After an error some layers are quantized and others not. [MEMORY; ARGUMENT outside the
+ * enum] */
 WG_API int wg_module_quantize(wg_module *module, wg_quantization quantization);
 
 /* ---- Where an error happens ----

@@ -96,8 +96,8 @@ WG_API wg_tensor *wg_add_norm_after(wg_add_norm *add_norm, wg_tensor *x, wg_tens
  *
  *     running = (1 - momentum) running + momentum batch's
  *
- * with the batch's unbiased variance there, as in PyTorch's BatchNorm1d, BatchNorm2d and
- * BatchNorm3d, whose names and defaults these are ---- */
+ * with the batch's unbiased variance. Names and defaults are PyTorch's BatchNorm1d, BatchNorm2d and
+ * BatchNorm3d ---- */
 
 typedef struct wg_batch_norm {
     wg_module module;
@@ -127,8 +127,8 @@ WG_API wg_batch_norm *wg_batch_norm_new(wg_module *parent, const char *name, int
 WG_API wg_tensor *wg_batch_norm_forward(wg_batch_norm *norm, wg_tensor *x);
 
 /* ---- Group normalization   (Wu & He 2018, arXiv:1803.08494, eq. 1): the channels of an example
- * are cut into groups, and each group is normalized over all its channels and positions, then
- * weighed by channel. One group is the layer normalization of images; one-channel groups are
+ * are divided into groups. Each group is normalized over its channels and positions, then scaled
+ * and shifted by channel. One group is the layer normalization of images; one-channel groups are
  * instance normalization ---- */
 
 typedef struct wg_group_norm {

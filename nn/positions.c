@@ -8,7 +8,7 @@
 #include "tensor/internal.h"
 #include "tensor/ops.h"
 
-/* Bytes that are not asked for before they are taken. */
+/* Tables up to this size are allocated without checking the free memory. */
 #define SMALL_TABLE 0x1p26
 
 static int check_first(const char *where, int64_t first, int64_t positions) {

@@ -14,9 +14,10 @@ typedef struct wg_rotary_options {
     double factor; /* positions are divided by it, to stretch a trained length (Chen et al. 2023,
                       arXiv:2306.15595); 0: 1 */
 
-    /* LLaMA 3.1's scaling, if original_positions is not 0: slow angles, of wavelengths beyond
-     * original_positions / low_frequency_factor, are divided by `factor`, fast ones, below
-     * original_positions / high_frequency_factor, are not, and those between in part. */
+    /* LLaMA 3.1's scaling, if original_positions is not 0. Angles with wavelengths above
+     * original_positions / low_frequency_factor are divided by `factor`. Angles with wavelengths
+     * below original_positions / high_frequency_factor stay. Between the two the scaling is
+     * interpolated. */
     double low_frequency_factor, high_frequency_factor;
     int64_t original_positions;
 } wg_rotary_options;
@@ -33,9 +34,10 @@ typedef struct wg_sinusoidal_options {
     double base; /* 0: 10000 */
 } wg_sinusoidal_options;
 
-/* ---- Relative positions in buckets   (Raffel et al. 2020, arXiv:1910.10683, section 2.1): near
- * distances have a bucket each, farther ones share logarithmically wider ones, and all beyond
- * `max_distance` the last. A learned number a head and bucket is added to the scores of attention.
+/* ---- Relative positions in buckets   (Raffel et al. 2020, arXiv:1910.10683, section 2.1): each
+ * near distance has a bucket, farther distances share logarithmically wider buckets, and all
+ * distances beyond `max_distance` share the last bucket. A learned number a head and bucket is
+ * added to the scores of attention.
  * ---- */
 
 typedef struct wg_relative_position {
@@ -48,7 +50,7 @@ typedef struct wg_relative_position {
 typedef struct wg_relative_position_options {
     int64_t buckets;      /* 0: 32 */
     int64_t max_distance; /* 0: 128 */
-    bool bidirectional;   /* half of the buckets are for keys behind the query; else those count as
+    bool bidirectional;   /* half of the buckets are for keys after the query; else these keys have
                              distance 0 */
     wg_initializer init;  /* default: standard normal */
 } wg_relative_position_options;

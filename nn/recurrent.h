@@ -25,7 +25,7 @@ WG_BEGIN_DECLS
 
 typedef struct wg_recurrent_options {
     int64_t layers;     /* stacked; 0: 1 */
-    bool bidirectional; /* a second one from the end to the beginning, beside each: outputs 2 H */
+    bool bidirectional; /* each layer also runs backwards in time: outputs 2 H */
     bool no_bias;
     bool batch_first; /* x and y are (B, T, ...), not (T, B, ...) */
     double dropout;   /* between layers, in training */

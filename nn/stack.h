@@ -22,14 +22,14 @@ typedef struct wg_stack_inputs {
     double dropout;                           /* for layers without a dropout member */
 } wg_stack_inputs;
 
-/* Layer `index` of `layers`, a model or whatever holds them: x -> x. `inputs` holds the caches of
+/* Layer `index` of `layers`, an array or a struct of layers: x -> x. `inputs` holds the caches of
  * this layer. */
 typedef wg_tensor *(*wg_stack_layer)(void *layers, int64_t index, wg_tensor *x,
                                      const wg_stack_inputs *inputs);
 
-/* Runs x through `count` layers of the module's tree. The handle x is used up: it leaves its scope,
- * and goes once the first layer has run. Under activation checkpointing, `layers` must live until
- * backward is done, and no cache is filled. [scope; whatever the layers say] */
+/* Runs x through `count` layers of the module's tree. The function takes over the handle x, and
+ * releases it after the first layer. Under activation checkpointing, `layers` must live until
+ * backward is done, and no cache is filled. [scope; errors of the layers] */
 WG_API wg_tensor *wg_stack_forward(wg_module *module, int64_t count, wg_stack_layer layer,
                                    void *layers, wg_tensor *x, const wg_stack_inputs *inputs);
 

@@ -14,7 +14,7 @@
 
 #define WHERE "beam_search"
 
-/* A hypothesis that goes on. */
+/* An open hypothesis, one without an end token. */
 typedef struct row {
     int64_t sentence;
     double log_probability;
@@ -164,7 +164,7 @@ static int advance(search *s, int64_t first, int64_t stop) {
     const int64_t most = most_tokens(s, sentence), ended = s->ended[sentence];
     if (next && s->length < most && ended < beam &&
         (ended == 0 || score(s, next->log_probability, most) > s->results[sentence].score))
-        return 0; /* a row that goes on can become the result */
+        return 0; /* an open row can still become the result */
     s->new_rows = before;
     return ended > 0 || !next ? 0 : offer(s, sentence, next, false);
 }

@@ -28,9 +28,8 @@ typedef struct wg_beam_model {
     int (*reorder)(void *context, int64_t rows, const int64_t *from);
 } wg_beam_model;
 
-/* Rules for the tokens of a search. `restrict_rows` is given each row's newest token, as
- * wg_beam_model's step is, and sets the tokens that must not follow to -inf; `reorder` is as
- * wg_beam_model's. */
+/* Rules for the tokens of a search. `restrict_rows` receives each row's newest token, and sets
+ * tokens that must not follow to -inf. `reorder` is as in wg_beam_model. */
 typedef struct wg_beam_rules {
     void *context; /* handed to the functions */
     void (*restrict_rows)(void *context, int64_t rows, const int32_t *last,
@@ -40,7 +39,7 @@ typedef struct wg_beam_rules {
 
 typedef struct wg_beam_options {
     int64_t beam;       /* 0: 4, as in Vaswani et al. 2017 */
-    double alpha;       /* of the length penalty; 0: 0.6, likewise; WG_ZERO: none */
+    double alpha;       /* of the length penalty; 0: 0.6, as there; WG_ZERO: none */
     int64_t max_length; /* tokens of a hypothesis at most, the end included, where max_lengths allow
                            more; 0: as they say */
     int32_t start_id, end_id;
