@@ -168,21 +168,6 @@ static void add_option(wg__text *card, const char *key, const json_t *value) {
     add_value(card, value);
 }
 
-/* The last loss of each history. */
-static void add_losses(wg__text *card, wg_checkpoint *file) {
-    static const char *const rows[][2] = {{"loss of the last step", WG_HISTORY_TRAINING},
-                                          {"loss on held-out text", WG_HISTORY_EVALUATION}};
-    for (int i = 0; i < 2; i++) {
-        wg_history history = {0};
-        const bool read = wg_history_get(&history, file, rows[i][1]) == 0;
-        const double *losses = read ? wg_history_column(&history, "loss") : NULL;
-        const int64_t last = history.row_count - 1;
-        if (losses && last >= 0 && isfinite(losses[last]))
-            add(card, "| %s | %.4f |\n", rows[i][0], losses[last]);
-        wg_history_clear(&history);
-    }
-}
-
 static int64_t setting(const json_t *settings, const char *key, int64_t standard) {
     const json_t *value = json_object_get(settings, key);
     const json_int_t number = json_is_integer(value) ? json_integer_value(value) : standard;
@@ -236,7 +221,19 @@ static void add_training_of(wg__text *card, const wg__card *c) {
             (objective->data.text == WG_TEXT_PAIRS ? 1 : (double)setting(settings, "seq", 0));
         if (tokens > 0)
             add(card, "| tokens seen | %.0f, with padding |\n", tokens);
-        add_losses(card, file);
+        /* the last loss of each history */
+        static const char *const histories[][2] = {
+            {"loss of the last step", WG_HISTORY_TRAINING},
+            {"loss on held-out text", WG_HISTORY_EVALUATION}};
+        for (int i = 0; i < 2; i++) {
+            wg_history history = {0};
+            const bool read = wg_history_get(&history, file, histories[i][1]) == 0;
+            const double *losses = read ? wg_history_column(&history, "loss") : NULL;
+            const int64_t last = history.row_count - 1;
+            if (losses && last >= 0 && isfinite(losses[last]))
+                add(card, "| %s | %.4f |\n", histories[i][0], losses[last]);
+            wg_history_clear(&history);
+        }
         if (settings)
             add_command(card, c, objective, settings);
     }
