@@ -188,11 +188,11 @@ wg_tensor *wg__bert_forward(wg_module *encoder, const wg_model_inputs *inputs) {
                              "it has no causal attention; every position sees all");
     wg_scope scope;
     wg_scope_begin(&scope);
-    const wg_stack_inputs around = {.self.mask = wg_padding_mask(inputs->keep),
-                                    .self.output_positions = inputs->output_positions};
+    const wg_stack_inputs stack_inputs = {.self.mask = wg_padding_mask(inputs->keep),
+                                          .self.output_positions = inputs->output_positions};
     return wg_scope_end(&scope, wg_stack_forward(&bert->module, bert->config.num_hidden_layers,
                                                  layer_forward, bert->layers, embed(bert, inputs),
-                                                 &around));
+                                                 &stack_inputs));
 }
 
 wg_tensor *wg__bert_pool(wg_module *encoder, wg_tensor *sequence, wg_tensor *keep) {

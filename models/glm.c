@@ -176,14 +176,14 @@ static wg_tensor *forward(wg_module *module, const wg_model_inputs *inputs) {
     wg_scope scope;
     wg_scope_begin(&scope);
     const int64_t count = wg_tensor_size(inputs->ids, 1);
-    const wg_stack_inputs around = {
+    const wg_stack_inputs stack_inputs = {
         .self.mask = inputs->part_a ? wg__prefix_mask(inputs->part_a, first, count) : inputs->mask,
         .self_caches = inputs->caches,
         .dropout = config->output_dropout_prob,
         .self.output_positions = inputs->output_positions,
     };
     wg_tensor *x = wg_stack_forward(module, config->num_layers, wg__gpt_layer_forward,
-                                    model->layers, embed(model, inputs, first), &around);
+                                    model->layers, embed(model, inputs, first), &stack_inputs);
     return wg_scope_end(&scope, wg_layer_norm_forward(model->norm, x));
 }
 

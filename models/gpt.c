@@ -154,13 +154,13 @@ static wg_tensor *forward(wg_module *module, const wg_model_inputs *inputs) {
         return NULL;
     wg_scope scope;
     wg_scope_begin(&scope);
-    const wg_stack_inputs around = {
+    const wg_stack_inputs stack_inputs = {
         .self.mask = wg_padding_mask(inputs->keep),
         .self_caches = inputs->caches,
         .dropout = model->config.resid_pdrop,
     };
     wg_tensor *x = wg_stack_forward(module, model->config.n_layer, wg__gpt_layer_forward,
-                                    model->layers, embed(model, inputs, first), &around);
+                                    model->layers, embed(model, inputs, first), &stack_inputs);
     return wg_scope_end(&scope, wg_layer_norm_forward(model->norm, x));
 }
 

@@ -295,7 +295,7 @@ static wg_tensor *forward(wg_module *module, const wg_model_inputs *inputs) {
     wg_scope scope;
     wg_scope_begin(&scope);
     const wg_dtype dtype = wg_tensor_dtype(model->embedding->weight);
-    const wg_stack_inputs around = {
+    const wg_stack_inputs stack_inputs = {
         .self = {.mask = wg_padding_mask(inputs->keep),
                  .cos = wg__rotary_rows(model->cos, inputs, first, dtype),
                  .sin = wg__rotary_rows(model->sin, inputs, first, dtype)},
@@ -303,7 +303,7 @@ static wg_tensor *forward(wg_module *module, const wg_model_inputs *inputs) {
     };
     wg_tensor *words = wg_embedding_forward(model->embedding, inputs->ids);
     wg_tensor *x = wg_stack_forward(module, config->num_hidden_layers, layer_forward, model->layers,
-                                    wg__add_bigrams(model->bigrams, words, inputs), &around);
+                                    wg__add_bigrams(model->bigrams, words, inputs), &stack_inputs);
     return wg_scope_end(&scope, wg_rms_norm_forward(model->norm, x));
 }
 

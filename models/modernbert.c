@@ -319,14 +319,14 @@ void *wg__modernbert_for_masked_lm_new(const void *from, uint64_t seed) {
 static wg_tensor *layer_forward(void *layers, int64_t index, wg_tensor *x,
                                 const wg_stack_inputs *inputs) {
     wg_modernbert_layer *layer = ((wg_modernbert_layer **)layers)[index];
-    wg_attention_inputs around = layer->local ? inputs->memory : inputs->self;
-    around.cache = inputs->self.cache;
-    around.output_positions = inputs->self.output_positions;
+    wg_attention_inputs attention = layer->local ? inputs->memory : inputs->self;
+    attention.cache = inputs->self.cache;
+    attention.output_positions = inputs->self.output_positions;
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *normalized =
         layer->attention_norm ? wg_layer_norm_forward(layer->attention_norm, x) : x;
-    wg_tensor *attended = wg_multi_head_attention_forward(layer->attention, normalized, &around);
+    wg_tensor *attended = wg_multi_head_attention_forward(layer->attention, normalized, &attention);
     x = wg_add(wg__stack_output_rows(x, inputs),
                wg_dropout(&layer->module, attended, layer->dropout));
     wg_tensor *fed = wg_gated_feed_forward_forward(
@@ -335,8 +335,8 @@ static wg_tensor *layer_forward(void *layers, int64_t index, wg_tensor *x,
 }
 
 /* What attention of global (0) or local (1) layers needs besides x. */
-static wg_attention_inputs surroundings(const wg_modernbert *model, int local,
-                                        const wg_model_inputs *inputs, int64_t first) {
+static wg_attention_inputs attention_inputs(const wg_modernbert *model, int local,
+                                            const wg_model_inputs *inputs, int64_t first) {
     const wg_dtype dtype = wg_tensor_dtype(model->embedding->weight);
     return (wg_attention_inputs){.mask = wg_padding_mask(inputs->keep),
                                  .causal = inputs->causal,
@@ -364,11 +364,11 @@ wg_tensor *wg__modernbert_forward(wg_module *module, const wg_model_inputs *inpu
         return NULL;
     wg_scope scope;
     wg_scope_begin(&scope);
-    const wg_stack_inputs around = {.self = surroundings(model, 0, inputs, first),
-                                    .memory = surroundings(model, 1, inputs, first),
-                                    .self_caches = inputs->caches};
+    const wg_stack_inputs stack_inputs = {.self = attention_inputs(model, 0, inputs, first),
+                                          .memory = attention_inputs(model, 1, inputs, first),
+                                          .self_caches = inputs->caches};
     wg_tensor *x = wg_stack_forward(module, config->num_hidden_layers, layer_forward, model->layers,
-                                    embed(model, inputs), &around);
+                                    embed(model, inputs), &stack_inputs);
     return wg_scope_end(&scope, wg_layer_norm_forward(model->final_norm, x));
 }
 

@@ -267,13 +267,13 @@ static wg_tensor *encode(wg_module *module, wg_tensor *ids, wg_tensor *keep) {
     const int64_t length = wg_tensor_size(ids, 1);
     wg_scope scope;
     wg_scope_begin(&scope);
-    const wg_stack_inputs around = {
+    const wg_stack_inputs stack_inputs = {
         .self.mask = wg_padding_mask(keep),
         .self.bias = wg__relative_position_forward(model->encoder->positions, 0, length, length),
         .dropout = model->config.dropout_rate,
     };
     wg_tensor *embedded = wg_embedding_forward(model->words, ids);
-    return wg_scope_end(&scope, stack_forward(model->encoder, embedded, &around));
+    return wg_scope_end(&scope, stack_forward(model->encoder, embedded, &stack_inputs));
 }
 
 static wg_tensor *forward(wg_module *module, const wg_model_inputs *inputs) {
@@ -284,7 +284,7 @@ static wg_tensor *forward(wg_module *module, const wg_model_inputs *inputs) {
     const int64_t count = wg_tensor_size(inputs->ids, 1);
     wg_scope scope;
     wg_scope_begin(&scope);
-    const wg_stack_inputs around = {
+    const wg_stack_inputs stack_inputs = {
         .self.mask = wg_padding_mask(inputs->keep),
         .self.bias =
             wg__relative_position_forward(model->decoder->positions, first, count, first + count),
@@ -294,7 +294,7 @@ static wg_tensor *forward(wg_module *module, const wg_model_inputs *inputs) {
         .dropout = model->config.dropout_rate,
     };
     wg_tensor *embedded = wg_embedding_forward(model->words, inputs->ids);
-    return wg_scope_end(&scope, stack_forward(model->decoder, embedded, &around));
+    return wg_scope_end(&scope, stack_forward(model->decoder, embedded, &stack_inputs));
 }
 
 /* The word table makes logits of the hidden states times 1/sqrt(C). */

@@ -310,7 +310,8 @@ static wg_tensor *embed(wg_transformer *model, const wg_transformer_stack *stack
 }
 
 static wg_tensor *stack_forward(wg_transformer *model, wg_transformer_stack *stack,
-                                const wg_model_inputs *inputs, const wg_stack_inputs *around) {
+                                const wg_model_inputs *inputs,
+                                const wg_stack_inputs *stack_inputs) {
     const int64_t first =
         wg__first_position("transformer", inputs, model->config.max_position_embeddings);
     if (first < 0)
@@ -318,7 +319,7 @@ static wg_tensor *stack_forward(wg_transformer *model, wg_transformer_stack *sta
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *x = wg_stack_forward(&model->module, stack->layer_count, layer_forward, stack,
-                                    embed(model, stack, inputs, first), around);
+                                    embed(model, stack, inputs, first), stack_inputs);
     return wg_scope_end(&scope, stack->norm ? wg_layer_norm_forward(stack->norm, x) : x);
 }
 
@@ -326,9 +327,9 @@ static wg_tensor *encode(wg_module *module, wg_tensor *ids, wg_tensor *keep) {
     wg_transformer *model = (wg_transformer *)module;
     wg_scope scope;
     wg_scope_begin(&scope);
-    const wg_stack_inputs around = {.self.mask = wg_padding_mask(keep)};
-    return wg_scope_end(
-        &scope, stack_forward(model, &model->encoder, &(wg_model_inputs){.ids = ids}, &around));
+    const wg_stack_inputs stack_inputs = {.self.mask = wg_padding_mask(keep)};
+    return wg_scope_end(&scope, stack_forward(model, &model->encoder,
+                                              &(wg_model_inputs){.ids = ids}, &stack_inputs));
 }
 
 static wg_tensor *forward(wg_module *module, const wg_model_inputs *inputs) {
@@ -337,13 +338,13 @@ static wg_tensor *forward(wg_module *module, const wg_model_inputs *inputs) {
         return NULL;
     wg_scope scope;
     wg_scope_begin(&scope);
-    const wg_stack_inputs around = {
+    const wg_stack_inputs stack_inputs = {
         .self.mask = wg_padding_mask(inputs->keep),
         .memory = {.memory = inputs->memory, .mask = wg_padding_mask(inputs->memory_keep)},
         .self_caches = inputs->caches,
         .memory_caches = inputs->memory_caches,
     };
-    return wg_scope_end(&scope, stack_forward(model, &model->decoder, inputs, &around));
+    return wg_scope_end(&scope, stack_forward(model, &model->decoder, inputs, &stack_inputs));
 }
 
 static wg_model_head head_of(wg_module *module, wg_tensor *hidden) {

@@ -232,16 +232,16 @@ static bool has_rows(const wg_tensor *table, int64_t batch, int64_t queries) {
            (ndim == 2 || (shape[1] == 1 && (shape[0] == 1 || shape[0] == batch)));
 }
 
-static int fill_queries(query_rows *some, const int64_t *positions, int64_t count, int64_t batch,
+static int fill_queries(query_rows *chosen, const int64_t *positions, int64_t count, int64_t batch,
                         int64_t queries, int64_t *counts) {
-    const int64_t most = some->most, total = batch * most;
-    some->rows = wg_empty(WG_I64, WG_DIMS(total));
-    some->times = wg_zeros(WG_I64, WG_DIMS(total));
-    some->places = wg_empty(WG_I64, WG_DIMS(count));
-    if (!some->rows || !some->times || !some->places)
+    const int64_t most = chosen->most, total = batch * most;
+    chosen->rows = wg_empty(WG_I64, WG_DIMS(total));
+    chosen->times = wg_zeros(WG_I64, WG_DIMS(total));
+    chosen->places = wg_empty(WG_I64, WG_DIMS(count));
+    if (!chosen->rows || !chosen->times || !chosen->places)
         return -1;
-    int64_t *rows = wg_tensor_data(some->rows), *times = wg_tensor_data(some->times),
-            *places = wg_tensor_data(some->places);
+    int64_t *rows = wg_tensor_data(chosen->rows), *times = wg_tensor_data(chosen->times),
+            *places = wg_tensor_data(chosen->places);
     for (int64_t i = 0; i < total; i++)
         rows[i] = i / most * queries;
     memset(counts, 0, (size_t)batch * sizeof *counts);
@@ -255,10 +255,10 @@ static int fill_queries(query_rows *some, const int64_t *positions, int64_t coun
     return 0;
 }
 
-/* Sets `some` to the output positions if they are fewer than half of the positions and no input
- * needs results elsewhere. Leaves `some` zero for queries at all positions. */
+/* Sets `chosen` to the output positions if they are fewer than half of the positions and no input
+ * needs results elsewhere. Leaves `chosen` zero for queries at all positions. */
 static int choose_query_rows(const wg_tensor *x, const wg_attention_inputs *inputs,
-                             query_rows *some) {
+                             query_rows *chosen) {
     wg_tensor *wanted = inputs->output_positions;
     const int64_t batch = wg_tensor_size(x, 0), queries = wg_tensor_size(x, 1);
     if (!wanted || wg_tensor_ndim(wanted) != 1 || wg_tensor_dtype(wanted) != WG_I64 ||
@@ -277,9 +277,9 @@ static int choose_query_rows(const wg_tensor *x, const wg_attention_inputs *inpu
             if (is_inside)
                 most = wg__larger(most, ++counts[positions[i] / queries]);
         }
-        some->most = is_inside && most <= queries / 2 ? most : 0;
-        if (some->most)
-            status = fill_queries(some, positions, count, batch, queries, counts);
+        chosen->most = is_inside && most <= queries / 2 ? most : 0;
+        if (chosen->most)
+            status = fill_queries(chosen, positions, count, batch, queries, counts);
     }
     wg__free(counts);
     return status;
@@ -287,30 +287,31 @@ static int choose_query_rows(const wg_tensor *x, const wg_attention_inputs *inpu
 
 /* The rows of a table for these queries: (B, 1, R, X), or the table itself where all are alike.
  * NULL for NULL. */
-static wg_tensor *query_rows_of(const query_rows *some, wg_tensor *table) {
+static wg_tensor *query_rows_of(const query_rows *chosen, wg_tensor *table) {
     if (!table || wg_tensor_size(table, -2) == 1)
         return table;
     const bool each = wg_tensor_ndim(table) == 4 && wg_tensor_size(table, 0) > 1;
-    wg_tensor *rows = wg_index_select(wg_flatten(table, 0, -2), 0, each ? some->rows : some->times);
-    return wg_reshape(rows, WG_DIMS(-1, 1, some->most, wg_tensor_size(table, -1)));
+    wg_tensor *rows =
+        wg_index_select(wg_flatten(table, 0, -2), 0, each ? chosen->rows : chosen->times);
+    return wg_reshape(rows, WG_DIMS(-1, 1, chosen->most, wg_tensor_size(table, -1)));
 }
 
 /* x at the chosen queries: (B, R, C). Mask and rotary positions become those queries' rows. Causal
  * attention and windows count all positions as queries, so they move from the options into the
  * mask. */
-static wg_tensor *select_queries(const query_rows *some, wg_tensor *x, wg_tensor **mask,
+static wg_tensor *select_queries(const query_rows *chosen, wg_tensor *x, wg_tensor **mask,
                                  projections *p, wg_attention_options *options) {
     const int64_t queries = wg_tensor_size(x, 1);
-    wg_tensor *rows = query_rows_of(some, *mask), *seen = NULL;
+    wg_tensor *rows = query_rows_of(chosen, *mask), *seen = NULL;
     if (options->causal || options->window > 0)
-        seen = query_rows_of(some, wg__attention_visible(options, queries, queries));
+        seen = query_rows_of(chosen, wg__attention_visible(options, queries, queries));
     options->causal = false;
     options->window = 0;
     *mask = !seen ? rows : *mask ? wg_logical_and(rows, seen) : seen;
-    p->cos = query_rows_of(some, p->cos);
-    p->sin = query_rows_of(some, p->sin);
-    return wg_reshape(wg_index_select(wg_flatten(x, 0, 1), 0, some->rows),
-                      WG_DIMS(-1, some->most, wg_tensor_size(x, 2)));
+    p->cos = query_rows_of(chosen, p->cos);
+    p->sin = query_rows_of(chosen, p->sin);
+    return wg_reshape(wg_index_select(wg_flatten(x, 0, 1), 0, chosen->rows),
+                      WG_DIMS(-1, chosen->most, wg_tensor_size(x, 2)));
 }
 
 static int check_rank(const char *what, const wg_tensor *x) {
@@ -355,13 +356,13 @@ wg_tensor *wg_multi_head_attention_forward(wg_multi_head_attention *a, wg_tensor
     const int64_t seen = own.cache ? own.cache->length : 0;
     wg_attention_options options = draw_options(a, &own);
     projections p = {.cos = own.cos, .sin = own.sin};
-    query_rows some = {0};
+    query_rows chosen = {0};
     wg_scope scope;
     wg_scope_begin(&scope);
     if (!a->joint || (!a->joint->stand_in && !a->joint->transposed))
-        choose_query_rows(x, &own, &some);
-    if (some.most)
-        x_of_queries = select_queries(&some, x, &own.mask, &p, &options);
+        choose_query_rows(x, &own, &chosen);
+    if (chosen.most)
+        x_of_queries = select_queries(&chosen, x, &own.mask, &p, &options);
     if (!wg_error_pending()) {
         wg_linear *const layers[] = {a->query, a->key, a->value};
         wg_tensor *parts[3] = {NULL}, *memory = own.memory ? own.memory : x;
@@ -390,7 +391,7 @@ wg_tensor *wg_multi_head_attention_forward(wg_multi_head_attention *a, wg_tensor
             attended = attend(a, &p, &own, &options);
         if (own.output_positions)
             attended = wg_index_select(wg_flatten(attended, 0, 1), 0,
-                                       some.most ? some.places : own.output_positions);
+                                       chosen.most ? chosen.places : own.output_positions);
     }
     wg_tensor *y = wg_linear_forward(a->output, attended);
     if (!y && own.cache)

@@ -61,7 +61,7 @@ wg_tensor *wg__stack_output_rows(wg_tensor *x, const wg_stack_inputs *inputs) {
 
 wg_tensor *wg_stack_forward(wg_module *module, int64_t count, wg_stack_layer layer, void *layers,
                             wg_tensor *x, const wg_stack_inputs *inputs) {
-    const bool twice =
+    const bool checkpoints =
         module && wg__module_root(module)->checkpoints_activations && wg_grad_enabled();
     wg_generator *generator = wg_module_generator(module);
     const wg_activation_checkpoint_options options = {
@@ -74,7 +74,7 @@ wg_tensor *wg_stack_forward(wg_module *module, int64_t count, wg_stack_layer lay
         own.memory.cache = inputs->memory_caches ? &inputs->memory_caches[i] : NULL;
         own.self.output_positions = i == count - 1 ? inputs->self.output_positions : NULL;
         wg_tensor *tensors[TENSORS] = {x}, *y = NULL;
-        if (twice) {
+        if (checkpoints) {
             list(&own.self, tensors + 1);
             list(&own.memory, tensors + 1 + OF_ATTENTION);
             wg_activation_checkpoint(run_call, &call, TENSORS, tensors, 1, &y, &options);
