@@ -138,7 +138,7 @@ static int read_model(conversion *c, const char *in) {
                      : make_module(c, json, object, config);
         wg__config_integer(object, "bigram_vocab_size", &c->bigrams);
     }
-    /* A setting may list several values, as the tokens that end a text; its first value is kept. */
+    /* A setting may list several values, for example end tokens; its first value is kept. */
     for (int i = 0; status == 0 && i < c->type->settings.count; i++) {
         const wg_setting *row = &c->type->settings.rows[i];
         char text[160];
@@ -279,7 +279,7 @@ static int guess_prefix(conversion *c) {
     for (int64_t i = 0; i < wg_weights_count(c->in); i++)
         if (find_entry(c, wg_weights_name(c->in, i), &original) >= 0)
             return 0;
-    /* The prefixes below which names of the model are found. */
+    /* Count the names of the model below each prefix. */
     const int64_t names = wg_weights_count(c->in);
     for (int64_t i = 0; i < names && i < MOST_NAMES; i++) {
         const char *name = wg_weights_name(c->in, i), *dot = name;
@@ -289,6 +289,8 @@ static int guess_prefix(conversion *c) {
                 count_prefix(&found, name, (size_t)(dot - name));
         }
     }
+
+    /* Keep the prefixes with the most names, the longest of nested ones. */
     prefixes kept = {0};
     int64_t most = 0;
     for (int i = 0; i < found.count; i++)
@@ -652,7 +654,7 @@ static int write_out(conversion *c, const char *in, const char *out, const char 
     if (status == 0)
         status = write_folder(c, in, out);
     if (status < 0 && made) {
-        /* Removes a folder that was made here, with the files that were written into it. */
+        /* Remove a folder that was made here, with the files that were written into it. */
         DIR *folder = opendir(out);
         for (const struct dirent *entry; folder && (entry = readdir(folder));)
             unlinkat(dirfd(folder), entry->d_name, 0);

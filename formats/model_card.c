@@ -142,11 +142,10 @@ static void add_value(wg__text *card, const json_t *value) {
 static void add_option(wg__text *card, const char *key, const json_t *value) {
     char option[96];
     snprintf(option, sizeof option, "--%s", key);
-    /* a setting that no option gives, and one that is the second argument of the option before it
-     */
+    /* options that are not set, and longest-warmup, which no option sets */
     if (json_is_false(value) || json_is_null(value) || strcmp(key, "longest-warmup") == 0)
         return;
-    if (strcmp(key, "eval-target") == 0) {
+    if (strcmp(key, "eval-target") == 0) { /* the second argument of the option before it */
         add_value(card, value);
         return;
     }
@@ -207,8 +206,8 @@ static void add_training_of(wg__text *card, const wg__card *c) {
         add(card,
             "\n## Training\n\n| | |\n| --- | --- |\n| objective | %s: %s |\n| steps | %lld |\n",
             objective->name, objective->title, (long long)steps);
-        /* Tokens in the batches of so many steps, with their padding; a batch of pairs is a number
-         * of tokens of each side. */
+        /* Tokens in the batches of all steps, padding included. The batch size of pairs counts
+         * tokens, of each side. */
         const int64_t accumulate = setting(settings, "accumulate", 1),
                       ramp = setting(settings, "accumulate-ramp", 0),
                       rising = steps < ramp ? steps : ramp;

@@ -199,7 +199,7 @@ const wg_model_type wg_glm_type = {
     .shape = WG_PREFIX_DECODER,
     .settings = {WHERE, sizeof(wg_glm_config), sizeof rows / sizeof rows[0], rows},
     /* attention_scale guards the scores against overflow in half precision, and cancels; "cloze"
-     * is an objective's. */
+     * belongs to an objective. */
     .ignored = WG__KEYS("attention_scale", "auto_map", "checkpoint_activations",
                         "checkpoint_num_layers", "cloze", "max_memory_length", "output_predict",
                         "parallel_output", "pool_token", "spell_func"),

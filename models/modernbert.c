@@ -120,7 +120,7 @@ static const wg_setting rows[] = {
     WG__ONLY("tie_word_embeddings", "true"),
 };
 
-/* What transformers 5 calls global and local layers. */
+/* The names of global and local layers in transformers 5. */
 static const char *const kinds[] = {"full_attention", "sliding_attention"};
 
 static const char *kind_at(const json_t *types, int64_t layer) {
@@ -314,8 +314,8 @@ void *wg__modernbert_for_masked_lm_new(const void *from, uint64_t seed) {
     return wg_module_finish(&model->module);
 }
 
-/* inputs->self is for global layers, inputs->memory for local ones: the model has no other use for
- * it. */
+/* inputs->self holds the masks of global layers; inputs->memory, which the model has no other use
+ * for, the masks of local layers. */
 static wg_tensor *layer_forward(void *layers, int64_t index, wg_tensor *x,
                                 const wg_stack_inputs *inputs) {
     wg_modernbert_layer *layer = ((wg_modernbert_layer **)layers)[index];
@@ -334,7 +334,7 @@ static wg_tensor *layer_forward(void *layers, int64_t index, wg_tensor *x,
     return wg_scope_end(&scope, wg_add(x, fed));
 }
 
-/* What attention of global (0) or local (1) layers needs besides x. */
+/* The inputs of attention in global (local = 0) or local (1) layers, besides x. */
 static wg_attention_inputs attention_inputs(const wg_modernbert *model, int local,
                                             const wg_model_inputs *inputs, int64_t first) {
     const wg_dtype dtype = wg_tensor_dtype(model->embedding->weight);

@@ -143,8 +143,8 @@ static wg_model_head head_of(wg_module *module, wg_tensor *hidden) {
     return wg__bert_predictions_head(((wg_roberta_for_masked_lm *)module)->head, hidden);
 }
 
-/* Trained as in the paper, table 9, but for the sizes of batches and runs. Published files of the
- * masked language model hold a pooler that it does not have. */
+/* Trained as in the paper, table 9, except for the sizes of batches and runs. Published files of
+ * the masked language model hold a pooler, which is ignored. */
 const wg_model_type wg_roberta_type = {
     .name = "roberta",
     .model_type = "roberta",

@@ -130,7 +130,7 @@ static double token_bytes(const wg_model *model) {
 
 wg_model_costs wg_model_costs_of(const wg_model *model) {
     const wg_model_sizes sizes = wg_model_sizes_of(model);
-    /* a layer of a decoder that reads an encoder's states has two attentions */
+    /* a decoder's layer after an encoder has two attentions */
     const double attentions =
         (double)sizes.layers * (sizes.encoder_layers ? 2 : 1) + (double)sizes.encoder_layers;
     return (wg_model_costs){

@@ -108,7 +108,7 @@ static int read_more(wg_config *json, void *read) {
     return 0;
 }
 
-/* The decoder cannot do without a token to begin with and one to end with. */
+/* The decoder needs a token to begin with and a token to end with. */
 static int check_target_token(const char *key, int64_t token, int64_t vocabulary) {
     return token >= 0 && token < vocabulary
                ? 0
@@ -250,7 +250,7 @@ void *wg__transformer_new(const void *from, uint64_t seed) {
         model->decoder.words =
             table_new(module, "decoder.embed_tokens", config->decoder_vocab_size, width);
     else if (model->encoder.words) {
-        /* Encoder and decoder share a table of words, which has two names. */
+        /* Encoder and decoder share the table of words, under two names. */
         wg_module *second = wg_module_new(module, "decoder.embed_tokens", sizeof *second);
         if (second)
             wg_module_tie(second, "weight", model->encoder.words->weight);

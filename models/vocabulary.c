@@ -1,12 +1,12 @@
-/* A model whose vocabulary grows: wg_model_extend_vocabulary of model.h.
+/* Adding tokens to a model's vocabulary: wg_model_extend_vocabulary of model.h.
  *
  *     rows of the old table    0 .. S-1            S .. V-1
  *                              the tokenizer's     an objective's own (masks, sentinels)
  *     rows of the new table    0 .. S-1   S .. S+N-1              S+N .. V+N-1
  *                              as before  means of their pieces   as before
  *
- * A parameter has a row for each token if the new model has N rows more of it than the old one; all
- * others are copied. */
+ * A parameter has a row for each token if it has N rows more in the new model than in the old
+ * model. All other parameters are copied. */
 #include <string.h>
 
 #include "models/model.h"

@@ -1,4 +1,5 @@
-/* Multi-head attention. */
+/* Multi-head attention: the projections, a step of generation with a cache, and queries at output
+ * positions only. See attention.h. */
 #include "nn/attention.h"
 
 #include <math.h>
@@ -105,7 +106,7 @@ static wg_tensor *project_part(const wg_linear *joint, wg_tensor *x, int64_t beg
 }
 
 typedef struct heads {
-    wg_tensor *q, *k, *v; /* (B, H, Tq, D), (B, Hkv, Tk, D) twice: of all that is seen */
+    wg_tensor *q, *k, *v; /* (B, H, Tq, D), (B, Hkv, Tk, D) twice: of all seen positions */
 } heads;
 
 /* Softmax and the steps around it as separate ops: for callers that ask for the weights or add a
@@ -219,8 +220,7 @@ typedef struct query_rows {
     wg_tensor *places; /* (N) i64, of N output positions: the index of each in (B R) */
 } query_rows;
 
-/* True for a table (Tq, X) or (1 or B, 1, 1 or Tq, X), whose rows query_rows_of finds; NULL is
- * one. */
+/* True for tables that query_rows_of supports: (Tq, X), (1 or B, 1, 1 or Tq, X), and NULL. */
 static bool has_rows(const wg_tensor *table, int64_t batch, int64_t queries) {
     if (!table)
         return true;
@@ -285,7 +285,7 @@ static int choose_query_rows(const wg_tensor *x, const wg_attention_inputs *inpu
     return status;
 }
 
-/* The rows of a table for these queries: (B, 1, R, X), or the table itself where all are alike.
+/* The rows of a table for these queries: (B, 1, R, X), or the table itself if it has a single row.
  * NULL for NULL. */
 static wg_tensor *query_rows_of(const query_rows *chosen, wg_tensor *table) {
     if (!table || wg_tensor_size(table, -2) == 1)

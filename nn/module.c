@@ -458,7 +458,7 @@ int64_t wg_module_parameter_count(wg_module *module) {
     return count;
 }
 
-/* ---- Changing the dtype. Layers hold the handles, so a handle stays and gets other contents. ----
+/* ---- Changing the dtype. Layers keep the handles, so handles stay and their contents change. ----
  */
 
 int wg_module_to(wg_module *module, wg_dtype dtype) {
@@ -474,7 +474,7 @@ int wg_module_to(wg_module *module, wg_dtype dtype) {
     wg_scope_begin(&scope);
     wg_tensor **casts = wg__calloc((size_t)state->count + 1, sizeof *casts);
     int status = casts ? 0 : -1;
-    /* All are converted before the first is exchanged, so that a failure changes nothing. */
+    /* Convert all before exchanging the first, so that a failure changes nothing. */
     for (int64_t i = 0; i < state->count && status == 0; i++) {
         const wg_slot *slot = state->entries[i].slot;
         const wg_dtype now = wg_tensor_dtype(slot->tensor);

@@ -1,4 +1,4 @@
-/* A stack of layers. */
+/* Running a stack of layers, with activation checkpointing. See stack.h. */
 #include "nn/stack.h"
 
 #include "autograd/functional.h"
