@@ -290,7 +290,7 @@ static int guess_prefix(conversion *c) {
         }
     }
 
-    /* Keep the prefixes with the most names, the longest of nested ones. */
+    /* Keep the prefixes with the most names, the shortest of nested ones. */
     prefixes kept = {0};
     int64_t most = 0;
     for (int i = 0; i < found.count; i++)

@@ -44,12 +44,6 @@ static const wg_setting rows[] = {
     WG__ONLY("tie_word_embeddings", "true"),
 };
 
-static int check(const void *checked) {
-    const wg_bert_config *config = checked;
-    return wg__check_divides(WHERE, "num_attention_heads", config->num_attention_heads,
-                             "hidden_size", config->hidden_size);
-}
-
 static void sizes_of(const void *measured, wg_model_sizes *sizes) {
     const wg_bert_config *config = measured;
     sizes->pad_id = config->pad_token_id;
@@ -261,7 +255,6 @@ const wg_model_type wg_bert_type = {
                 "\"num_attention_heads\": 2, \"intermediate_size\": 6, "
                 "\"max_position_embeddings\": 5}",
     .objectives = "masked-lm",
-    .check = check,
     .sizes = sizes_of,
     .config = wg__encoder_config,
     .names = {.architecture = "BertForPreTraining",

@@ -39,7 +39,7 @@ static const wg_setting rows[] = {
     {AT(hidden_size), WG__SIZE, .role = WG__WIDTH,
      .help = "the width of the model; the feed-forward net has four times as much inside"},
     WG__LAYERS_ROW(num_layers),
-    {AT(num_attention_heads), WG__SIZE, .help = "heads, a divisor of the width"},
+    {AT(num_attention_heads), WG__SIZE, .role = WG__HEADS, .help = "heads, a divisor of the width"},
     {AT(max_sequence_length), WG__SIZE, .role = WG__POSITIONS_OF_RUN, .standard = "512",
      .help = "the longest sequence, and the longest text in a blank"},
     {AT(embedding_dropout_prob), WG__PROBABILITY, .standard = "0.1",
@@ -59,12 +59,6 @@ static const wg_setting rows[] = {
 static int write_more(wg_config *json, const void *config) {
     (void)config;
     return wg__config_set_boolean(json, "block_position_encoding", true);
-}
-
-static int check(const void *checked) {
-    const wg_glm_config *config = checked;
-    return wg__check_divides(WHERE, "num_attention_heads", config->num_attention_heads,
-                             "hidden_size", config->hidden_size);
 }
 
 /* A vocabulary without GLM's four tokens gets them added, so a tokenizer learns four tokens fewer.
@@ -211,7 +205,6 @@ const wg_model_type wg_glm_type = {
                 "\"num_attention_heads\": 2, \"max_sequence_length\": 5}",
     .objectives = "blank-infilling",
     .write_more = write_more,
-    .check = check,
     .fit = fit_config,
     .config = wg__root_config,
     .names = {.architecture = "GLMForConditionalGeneration",

@@ -39,7 +39,7 @@ static const wg_setting rows[] = {
     WG__POSITIONS_ROW(n_positions, "1024", WG__POSITIONS_OF_RUN),
     WG__WIDTH_ROW(n_embd),
     WG__LAYERS_ROW(n_layer),
-    {AT(n_head), WG__SIZE, .help = "heads, a divisor of the width"},
+    {AT(n_head), WG__SIZE, .role = WG__HEADS, .help = "heads, a divisor of the width"},
     {AT(n_inner), WG__SIZE, .derived = "4 `n_embd`",
      .help = "the inner width of the feed-forward net"},
     {AT(activation_function), WG__ACTIVATION, .standard = "\"gelu_new\"", .help = "its activation"},
@@ -62,11 +62,6 @@ static int read_more(wg_config *json, void *read) {
     if (!wg__config_has(json, "n_inner"))
         config->n_inner = 4 * config->n_embd;
     return 0;
-}
-
-static int check(const void *checked) {
-    const wg_gpt_config *config = checked;
-    return wg__check_divides(WHERE, "n_head", config->n_head, "n_embd", config->n_embd);
 }
 
 static void *layer_new(wg_module *parent, const char *name, int64_t index, const void *from) {
@@ -184,7 +179,6 @@ const wg_model_type wg_gpt_type = {
                 "\"n_head\": 2, \"n_inner\": 6, \"bos_token_id\": 0, \"eos_token_id\": 0}",
     .objectives = "causal-lm",
     .read_more = read_more,
-    .check = check,
     .config = wg__root_config,
     .names = {.architecture = "GPT2LMHeadModel",
               .marker = ".attn.c_attn.",

@@ -68,6 +68,7 @@ enum {
     WG__WIDTH,
     WG__LAYERS,         /* of the decoder, or of the encoder if there is none */
     WG__ENCODER_LAYERS, /* of encoder-decoders */
+    WG__HEADS,          /* must divide the width */
     WG__ROLES
 };
 
@@ -89,7 +90,8 @@ enum {
 /* The rows of BERT's layers. */
 #define WG__BERT_ROWS(dropout)                                                                     \
     WG__WIDTH_ROW(hidden_size), WG__LAYERS_ROW(num_hidden_layers),                                 \
-        {AT(num_attention_heads), WG__SIZE, .help = "heads, a divisor of the width"},              \
+        {AT(num_attention_heads), WG__SIZE, .role = WG__HEADS,                                     \
+         .help = "heads, a divisor of the width"},                                                 \
         {AT(intermediate_size), WG__SIZE, .help = "the inner width of the feed-forward net"},      \
         {AT(hidden_act), WG__ACTIVATION, .standard = "\"gelu\"", .help = "its activation"},        \
         {AT(hidden_dropout_prob), WG__PROBABILITY, .standard = "0.1", .help = dropout}, {          \

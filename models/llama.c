@@ -59,7 +59,8 @@ static const wg_setting rows[] = {
     WG__WIDTH_ROW(hidden_size),
     {AT(intermediate_size), WG__SIZE, .help = "the inner width of the gated feed-forward net"},
     WG__LAYERS_ROW(num_hidden_layers),
-    {AT(num_attention_heads), WG__SIZE, .help = "heads of queries, a divisor of the width"},
+    {AT(num_attention_heads), WG__SIZE, .role = WG__HEADS,
+     .help = "heads of queries, a divisor of the width"},
     {AT(num_key_value_heads), WG__SIZE, .derived = "`num_attention_heads`",
      .help = "heads of keys and values, a divisor of the former"},
     {AT(hidden_act), WG__GATE, .standard = "\"silu\"",
@@ -172,8 +173,7 @@ static int write_more(wg_config *json, const void *written) {
 static int check(const void *checked) {
     const wg_llama_config *config = checked;
     const int64_t width = config->hidden_size, heads = config->num_attention_heads;
-    if (wg__check_divides(WHERE, "num_attention_heads", heads, "hidden_size", width) < 0 ||
-        wg__check_divides(WHERE, "num_key_value_heads", config->num_key_value_heads,
+    if (wg__check_divides(WHERE, "num_key_value_heads", config->num_key_value_heads,
                           "num_attention_heads", heads) < 0)
         return -1;
     if (width / heads % 2 != 0)

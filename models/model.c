@@ -139,16 +139,6 @@ int wg_model_preset_config(const wg_model_type *type, const char *name, void *co
     return preset ? 0 : -1;
 }
 
-/* type->sizes divides by settings, so these are checked before it is called: at first with any
- * token id, then with the vocabulary. */
-int wg__model_config_check(const wg_model_type *type, const void *config) {
-    if (wg__settings_check(&type->settings, config, INT64_MAX) < 0 ||
-        wg__settings_check(&type->settings, config,
-                           wg__model_config_sizes(type, config).vocabulary) < 0)
-        return -1;
-    return type->check ? type->check(config) : 0;
-}
-
 bool wg__model_may_lack(const wg_model_type *type, const char *name) {
     char pooler[64];
     snprintf(pooler, sizeof pooler, "%s.pooler.", type->encoder.name ? type->encoder.name : "");
@@ -276,6 +266,24 @@ wg_model_sizes wg__model_config_sizes(const wg_model_type *type, const void *con
     if (type->sizes)
         type->sizes(config, &sizes);
     return sizes;
+}
+
+/* type->sizes divides by settings, so these are checked before it is called: at first with any
+ * token id, then with the vocabulary. */
+int wg__model_config_check(const wg_model_type *type, const void *config) {
+    if (wg__settings_check(&type->settings, config, INT64_MAX) < 0 ||
+        wg__settings_check(&type->settings, config,
+                           wg__model_config_sizes(type, config).vocabulary) < 0)
+        return -1;
+    const wg_setting *width = row_of(type, WG__WIDTH);
+    for (int i = 0; i < type->settings.count; i++) {
+        const wg_setting *row = &type->settings.rows[i];
+        if (row->role == WG__HEADS &&
+            wg__check_divides(type->settings.where, row->name, *member(row, config), width->name,
+                              *member(width, config)) < 0)
+            return -1;
+    }
+    return type->check ? type->check(config) : 0;
 }
 
 void wg_model_config_resize(const wg_model_type *type, void *config, int64_t vocabulary,

@@ -66,7 +66,7 @@ static const wg_setting rows[] = {
     WG__WIDTH_ROW(hidden_size),
     {AT(intermediate_size), WG__SIZE, .help = "the inner width of the gated feed-forward net"},
     WG__LAYERS_ROW(num_hidden_layers),
-    {AT(num_attention_heads), WG__SIZE, .help = "heads, a divisor of the width"},
+    {AT(num_attention_heads), WG__SIZE, .role = WG__HEADS, .help = "heads, a divisor of the width"},
     {AT(hidden_activation), WG__GATE, .standard = "\"gelu\"",
      .help = "the gate: `silu`, `sigmoid`, `relu`, `gelu`, `gelu_new` or `linear`"},
     WG__POSITIONS_ROW(max_position_embeddings, "8192", WG__POSITIONS_RAISED),
@@ -185,9 +185,6 @@ static int read_more(wg_config *json, void *read) {
 
 static int check(const void *checked) {
     const wg_modernbert_config *config = checked;
-    if (wg__check_divides(WHERE, "num_attention_heads", config->num_attention_heads, "hidden_size",
-                          config->hidden_size) < 0)
-        return -1;
     const int64_t width = config->hidden_size / config->num_attention_heads;
     if (width % 2 == 0)
         return 0;

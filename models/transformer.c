@@ -60,8 +60,10 @@ static const wg_setting rows[] = {
     WG__WIDTH_ROW(d_model),
     {AT(encoder_layers), WG__SIZE, .role = WG__ENCODER_LAYERS, .help = "layers of the encoder"},
     {AT(decoder_layers), WG__SIZE, .role = WG__LAYERS, .help = "layers of the decoder"},
-    {AT(encoder_attention_heads), WG__SIZE, .help = "heads of the encoder, a divisor of the width"},
-    {AT(decoder_attention_heads), WG__SIZE, .help = "heads of the decoder, likewise"},
+    {AT(encoder_attention_heads), WG__SIZE, .role = WG__HEADS,
+     .help = "heads of the encoder, a divisor of the width"},
+    {AT(decoder_attention_heads), WG__SIZE, .role = WG__HEADS,
+     .help = "heads of the decoder, likewise"},
     {AT(encoder_ffn_dim), WG__SIZE, .help = "the inner width of the encoder's feed-forward net"},
     {AT(decoder_ffn_dim), WG__SIZE, .help = "the inner width of the decoder's feed-forward net"},
     {AT(activation_function), WG__ACTIVATION, .standard = "\"relu\"",
@@ -118,13 +120,8 @@ static int check_target_token(const char *key, int64_t token, int64_t vocabulary
 
 static int check(const void *checked) {
     const wg_transformer_config *config = checked;
-    const int64_t width = config->d_model, targets = config->decoder_vocab_size,
+    const int64_t targets = config->decoder_vocab_size,
                   smaller = targets < config->vocab_size ? targets : config->vocab_size;
-    if (wg__check_divides(WHERE, "encoder_attention_heads", config->encoder_attention_heads,
-                          "d_model", width) < 0 ||
-        wg__check_divides(WHERE, "decoder_attention_heads", config->decoder_attention_heads,
-                          "d_model", width) < 0)
-        return -1;
     if (config->share_encoder_decoder_embeddings && targets != config->vocab_size)
         return wg__settings_refuse(WHERE, "decoder_vocab_size", (double)targets,
                                    "vocab_size where share_encoder_decoder_embeddings is true");
