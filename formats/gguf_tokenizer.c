@@ -80,18 +80,15 @@ static bool flag(const json_t *metadata, const char *key, bool missing) {
 
 /* ---- Byte-level BPE: writing ---- */
 
-static int find_split(const json_t *options) {
-    for (int i = 0; i < SPLITS; i++)
+/* The pattern of a byte-level BPE; -1: another kind, or an unknown pattern. */
+static int find_split(const json_t *root) {
+    const json_t *options = json_object_get(root, "options");
+    for (int i = 0; i < SPLITS && strcmp(text_of(root, "kind"), "bpe") == 0; i++)
         if (strcmp(text_of(options, "pattern"), splits[i].pattern) == 0 &&
             json_is_true(json_object_get(options, "whole_words")) == splits[i].whole_words &&
             !json_is_true(json_object_get(options, "prefix_space")))
             return i;
     return -1;
-}
-
-static bool is_bpe(const json_t *root) {
-    return strcmp(text_of(root, "kind"), "bpe") == 0 &&
-           find_split(json_object_get(root, "options")) >= 0;
 }
 
 static void write_bpe(wg__text *header, const json_t *root, int64_t vocabulary) {
@@ -103,7 +100,7 @@ static void write_bpe(wg__text *header, const json_t *root, int64_t vocabulary) 
     if (!types)
         return;
     wg__gguf_write_text(header, "tokenizer.ggml.model", "gpt2");
-    wg__gguf_write_text(header, "tokenizer.ggml.pre", splits[find_split(options)].name);
+    wg__gguf_write_text(header, "tokenizer.ggml.pre", splits[find_split(root)].name);
     wg__gguf_write_array(header, "tokenizer.ggml.tokens", WG__GGUF_STRING, (uint64_t)vocabulary);
     for (int64_t i = 0; i < vocabulary && !wg_error_pending(); i++) {
         char padding[32];
@@ -351,7 +348,7 @@ int wg__gguf_write_tokenizer(wg__text *header, const char *json, int64_t vocabul
     json_t *root = json ? json_loads(json, JSON_REJECT_DUPLICATES, &error) : NULL;
     if (json && !root)
         return wg_fail(WG_ERROR_FORMAT, "gguf", "the tokenizer is no JSON: %s", error.text);
-    if (is_bpe(root) &&
+    if (find_split(root) >= 0 &&
         (int64_t)json_array_size(json_object_get(root, "vocabulary")) <= vocabulary) {
         *keys += 6;
         write_bpe(header, root, vocabulary);
@@ -369,7 +366,7 @@ int wg__gguf_write_tokenizer(wg__text *header, const char *json, int64_t vocabul
 bool wg__gguf_keeps_tokenizer(const char *json) {
     pieces p;
     json_t *root = json ? json_loads(json, JSON_REJECT_DUPLICATES, NULL) : NULL;
-    const bool keeps = root && (is_bpe(root) || find_pieces(root, &p));
+    const bool keeps = root && (find_split(root) >= 0 || find_pieces(root, &p));
     json_decref(root);
     return keeps;
 }

@@ -276,19 +276,16 @@ static wg__head_kind kind_of_problem(wg_config *config) {
     return one ? WG_HEAD_SCORE : WG_HEAD_LABELS;
 }
 
-/* "ForTokenClassification" of BertForTokenClassification: files of a type's aliases have another
- * name before it. */
-static const char *task_of(const char *architecture) {
-    const char *task = strstr(architecture, "For");
-    return task ? task : architecture;
-}
-
 int wg__head_of_config(const wg_model_type *type, wg_config *config) {
     const char *name =
         json_string_value(json_array_get(wg__config_value(config, "architectures"), 0));
-    for (int kind = 0; name && kind < WG_HEAD_KINDS; kind++) {
-        const char *architecture = architecture_of(type, (wg__head_kind)kind);
-        if (architecture && strcmp(task_of(name), task_of(architecture)) == 0)
+    /* Compare "ForTokenClassification" of BertForTokenClassification: files of a type's aliases
+     * have another name before it. */
+    const char *task = name ? strstr(name, "For") : NULL;
+    for (int kind = 0; task && kind < WG_HEAD_KINDS; kind++) {
+        const char *known = architecture_of(type, (wg__head_kind)kind);
+        known = known ? strstr(known, "For") : NULL;
+        if (known && strcmp(task, known) == 0)
             return kind == WG_HEAD_LABELS ? (int)kind_of_problem(config) : kind;
     }
     return -1;
