@@ -107,7 +107,7 @@ static void release_addresses(void) {
 
 /* Adds free memory at the top, so that a free piece has `size` bytes. Where the arena has too few
  * addresses, it moves to new ones and releases its unused old ones. Where the system limits
- * addresses, the arena reserves just what the request needs. */
+ * addresses, the arena reserves only the bytes of this request. */
 static bool grow(size_t size) {
     const piece *last = arena.count > 0 ? arena.pieces + arena.count - 1 : NULL;
     const bool touches = last && last->begin + last->size == arena.top;
@@ -265,10 +265,6 @@ static int64_t sum_locked(wg__counter counter) {
     return sum;
 }
 
-static int64_t live_locked(void) {
-    return lent_bytes - sum_locked(WG__COUNT_CACHED_BYTES);
-}
-
 static void take_lock(void) {
     pthread_mutex_lock(&lock);
 }
@@ -338,7 +334,7 @@ static void enter(void) {
     listed_counters = &wg__own_counters;
 }
 
-WG__APART static header *take_shared(size_t bytes) {
+WG__NOINLINE static header *take_shared(size_t bytes) {
     if (bytes > (size_t)1 << 62)
         return NULL;
     enter();
@@ -347,12 +343,12 @@ WG__APART static header *take_shared(size_t bytes) {
         trim_locked();
         block = take_locked(bytes);
     }
-    peak_bytes = wg__larger(peak_bytes, live_locked());
+    peak_bytes = wg__larger(peak_bytes, lent_bytes - sum_locked(WG__COUNT_CACHED_BYTES));
     give_lock();
     return block;
 }
 
-WG__APART static void free_shared(header *block) {
+WG__NOINLINE static void free_shared(header *block) {
     enter();
     free_locked(block);
     give_lock();
@@ -413,12 +409,12 @@ int64_t wg__counter_sum(wg__counter counter) {
 
 wg_alloc_stats wg_alloc_get_stats(void) {
     take_lock();
-    const int64_t live = live_locked();
+    const int64_t cached = sum_locked(WG__COUNT_CACHED_BYTES), live = lent_bytes - cached;
     peak_bytes = wg__larger(peak_bytes, live);
     wg_alloc_stats now = {.live_blocks = sum_locked(WG__COUNT_BLOCKS),
                           .live_bytes = live,
                           .peak_bytes = peak_bytes,
-                          .cached_bytes = shared_bytes + sum_locked(WG__COUNT_CACHED_BYTES),
+                          .cached_bytes = shared_bytes + cached,
                           .system_allocations = system_allocations};
     for (int64_t i = 0; i < arena.count; i++)
         now.cached_bytes += (int64_t)arena.pieces[i].held;
@@ -436,7 +432,7 @@ int64_t wg__memory_available(void) {
 
 void wg__alloc_reset_peak(void) {
     take_lock();
-    peak_bytes = live_locked();
+    peak_bytes = lent_bytes - sum_locked(WG__COUNT_CACHED_BYTES);
     give_lock();
 }
 

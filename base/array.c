@@ -1,4 +1,4 @@
-/* Arrays and texts: see array.h and internal.h. */
+/* Growing arrays, strings, sorting and suggestions: see array.h and internal.h. */
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>

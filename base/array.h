@@ -45,10 +45,10 @@ typedef int (*wg__index_comparison)(int64_t a, int64_t b, const void *context);
 int64_t *wg__sorted_indices(int64_t first, int64_t end, wg__index_comparison compare,
                             const void *context);
 
-/* Compares two of an array of doubles: the largest come first. */
+/* A wg__index_comparison that sorts an array of doubles from the largest to the smallest. */
 int wg__largest_first(int64_t a, int64_t b, const void *values);
 
-/* A table of distinct strings, numbered 0, 1, 2... in the order in which they were added.
+/* A table of distinct strings, numbered 0, 1, 2... in the order they were added.
  *
  *     bytes    [ P A D ] \0 u n \0 # # a f f \0 ...     all strings, NUL-terminated
  *     starts   0           6      9           ...       count + 1 of them
@@ -101,10 +101,10 @@ static inline int64_t wg__strings_length(const wg__strings *strings, int64_t num
 /* Frees the table's memory and makes it empty. */
 void wg__strings_clear(wg__strings *strings);
 
-/* ---- Suggestions, with which messages about a misspelt name end ---- */
+/* ---- Suggestions at the end of messages about a misspelt name ---- */
 
 /* Writes "; did you mean 'NAME'?" to `text`, or "" if no name is near, and returns `text`. `name`
- * gives the candidates by index, and NULL after the last one; `context` is handed to it. A name is
+ * gives the candidates by index, and NULL after the last one; it gets `context`. A name is
  * near if it begins with `typed`, or if few letters, a third of `typed` or one, must be inserted,
  * deleted, replaced or exchanged with their neighbour (Damerau 1964). Case does not count, nor '_'
  * for '-'. The first of equally near names wins. */

@@ -9,12 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The thread's error, NULL before its first. It is not thread-local itself: a program that loads
- * the library while it runs (dlopen, Python) has room for a few hundred bytes of such variables. */
+/* The thread's error, NULL before its first. The error itself is on the heap, because a program
+ * that loads the library with dlopen, such as Python, has room for only a few hundred bytes of
+ * thread-local variables. */
 static _Thread_local wg_error *pending;
 static _Thread_local bool is_pending;
 
-/* Stands in where there is no memory for another. */
+/* The pending error if there is no memory for another one. */
 static wg_error no_memory = {WG_ERROR_MEMORY, "wg_fail", "wg_fail: no memory is left for an error"};
 
 static wg_error_handler installed_handler;
@@ -43,7 +44,7 @@ static void make_key(void) {
     pthread_key_create(&at_thread_exit, free_pending);
 }
 
-/* Makes an error pending that the caller fills in; NULL if that is no_memory. */
+/* Makes an error pending and returns it for the caller to fill in; NULL if no_memory is pending. */
 static wg_error *begin_error(void) {
     if (!pending || pending == &no_memory) {
         pthread_once(&once, make_key);
@@ -56,12 +57,6 @@ static wg_error *begin_error(void) {
         return pending;
     pending = &no_memory;
     return NULL;
-}
-
-static int tell_handler(void) {
-    if (installed_handler)
-        installed_handler(pending, installed_context);
-    return -1;
 }
 
 const char *wg_error_name(wg_error_code code) {
@@ -111,7 +106,8 @@ static void fail(wg_error_code code, const char *where, const char *format, va_l
         const size_t used = (size_t)wg__smaller(wg__larger(written, 0), sizeof error->message - 1);
         vsnprintf(error->message + used, sizeof error->message - used, format, arguments);
     }
-    tell_handler();
+    if (installed_handler)
+        installed_handler(pending, installed_context);
 }
 
 int wg_fail(wg_error_code code, const char *where, const char *format, ...) {
@@ -136,7 +132,9 @@ int wg__fail_again(const wg_error *error) {
     wg_error *again = begin_error();
     if (again)
         *again = *error;
-    return tell_handler();
+    if (installed_handler)
+        installed_handler(pending, installed_context);
+    return -1;
 }
 
 const char *wg__commit(void) {

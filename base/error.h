@@ -19,7 +19,7 @@
 
 WG_BEGIN_DECLS
 
-/* X(name, what it means) */
+/* X(name, meaning) */
 #define WG_ERROR_CODES(X)                                                                          \
     X(SHAPE, "the shapes of the operands do not fit")                                              \
     X(DTYPE, "the operation does not take this dtype")                                             \

@@ -1,4 +1,4 @@
-/* Groups of processes: see group.h. Only group_mpi.c, which is called here, knows MPI. */
+/* Groups of processes: see group.h. group_mpi.c makes all calls of MPI. */
 #include "base/group_internal.h"
 
 #include <stdio.h>
@@ -9,8 +9,8 @@
 /* Seconds; writing the checkpoint of a large model to a slow disk takes minutes. */
 #define USUAL_TIMEOUT 600
 
-/* Refuses to be one of several processes that mpirun or srun started and that know nothing of each
- * other: they would write the same checkpoint. */
+/* Fails if mpirun or srun started several processes but this one finds itself alone: all of them
+ * would write the same checkpoint. */
 static int check_size(const wg_group *group) {
     static const char *const variables[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
                                             "SLURM_STEP_NUM_TASKS"};

@@ -44,7 +44,7 @@ WG_API void wg_group_abort(wg_group *group, const char *message);
 WG_API int wg_group_rank(const wg_group *group);
 WG_API int wg_group_size(const wg_group *group);
 
-/* ---- Collective functions. 0, or -1 with [IO] for what MPI reports. ---- */
+/* ---- Collective functions. 0, or -1 with [IO: an error of MPI] ---- */
 
 typedef enum wg_group_element { WG_GROUP_F32, WG_GROUP_F64, WG_GROUP_I64 } wg_group_element;
 

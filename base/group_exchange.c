@@ -1,4 +1,4 @@
-/* Exchanges that are under way while the caller computes: see group_internal.h.
+/* Exchanges in the background while the caller computes: see group_internal.h.
  *
  *     all-reduce                   MPI's
  *     reduce-scatter               each rank gets its part from all, and adds them up
@@ -22,37 +22,26 @@ struct wg__exchange {
     wg_group_element element;
     wg__transit transit;
     bool returns; /* a second half gives all ranks the sums */
-    bool adds;    /* the parts that come in are added up */
+    bool adds;    /* the received parts are added up */
     bool is_queued;
     int count; /* elements of all parts */
     char *data;
-    char *sent, *received; /* data, or its elements as bf16; what comes in, one part a rank */
-    int *own_bytes, *own_at, *part_bytes, *part_at; /* (ranks) of what is received, and sent */
-    int own_begin, own_count;                       /* this rank's part, in elements */
-    wg__exchange *next;                             /* in the queue */
+    char *sent, *received;        /* data, or its elements as bf16; a part from each rank */
+    int *own_bytes, *own_at;      /* (ranks) sizes and offsets in `received` */
+    int *part_bytes, *part_at;    /* (ranks) sizes and offsets in `sent` */
+    int own_begin, own_count;     /* this rank's part, in elements */
+    size_t size, size_in_transit; /* bytes of an element in `data` and in `sent` */
+    wg__exchange *next;           /* in the queue */
 };
 
-static void round_all(int count, const float *from, uint16_t *to) {
-    for (int i = 0; i < count; i++)
-        to[i] = wg__f32_to_bf16(from[i]);
-}
-
-/* ---- Sums of what has come in ---- */
-
-static size_t size_of(const wg__exchange *x) {
-    return x->element == WG_GROUP_F64 ? sizeof(double) : sizeof(float);
-}
-
-static size_t size_in_transit(const wg__exchange *x) {
-    return x->transit == WG__TRANSIT_BF16 ? sizeof(uint16_t) : size_of(x);
-}
+/* ---- Adding up the received parts ---- */
 
 /* Adds up this rank's part in the order of ranks. */
 static void add_up(const wg_group *group, const wg__exchange *x) {
-    char *sum = x->data + (size_t)x->own_begin * size_of(x);
+    char *sum = x->data + (size_t)x->own_begin * x->size;
     float *sum32 = (float *)sum;
     double *sum64 = (double *)sum;
-    memset(sum, 0, (size_t)x->own_count * size_of(x));
+    memset(sum, 0, (size_t)x->own_count * x->size);
     for (int rank = 0; rank < group->size; rank++) {
         const void *part = x->received + x->own_at[rank];
         for (int i = 0; i < x->own_count; i++)
@@ -65,9 +54,10 @@ static void add_up(const wg_group *group, const wg__exchange *x) {
     }
 }
 
-/* The first half of the first in the queue has ended: begins its second. */
+/* Begins the second half of the first exchange in the queue, whose first half has ended. */
 static int begin_return(wg_group *group) {
     wg__exchange *x = group->first;
+    const float *data = (const float *)x->data;
     uint16_t *sums = (uint16_t *)x->sent;
     x->is_queued = false;
     group->first = x->next;
@@ -76,7 +66,8 @@ static int begin_return(wg_group *group) {
     if (wg__mpi_end(group, &x->request) < 0)
         return -1;
     add_up(group, x);
-    round_all(x->own_count, (const float *)x->data + x->own_begin, sums + x->own_begin);
+    for (int i = x->own_begin; i < x->own_begin + x->own_count; i++)
+        sums[i] = wg__f32_to_bf16(data[i]);
     return wg__mpi_begin_all_gather(group, sums, x->part_bytes, x->part_at, &x->request);
 }
 
@@ -94,6 +85,8 @@ static void free_exchange(wg__exchange *x) {
 
 static wg__exchange *new_exchange(const wg_group *group, wg_group_element element,
                                   wg__transit transit, const int *counts, void *data) {
+    if (transit == WG__TRANSIT_BF16 && element != WG_GROUP_F32)
+        return wg__fail_null(WG_ERROR_DTYPE, WHERE, "only f32 is sent as bf16");
     wg__exchange *x = wg__calloc(1, sizeof *x);
     const size_t ranks = (size_t)group->size;
     if (!x)
@@ -107,7 +100,9 @@ static wg__exchange *new_exchange(const wg_group *group, wg_group_element elemen
     x->own_at = x->own_bytes + ranks;
     x->part_bytes = x->own_at + ranks;
     x->part_at = x->part_bytes + ranks;
-    const int size = (int)size_in_transit(x);
+    x->size = element == WG_GROUP_F64 ? sizeof(double) : sizeof(float);
+    x->size_in_transit = transit == WG__TRANSIT_BF16 ? sizeof(uint16_t) : x->size;
+    const int size = (int)x->size_in_transit;
     x->own_count = counts[group->rank];
     for (int rank = 0; rank < group->size; rank++) {
         if (rank == group->rank)
@@ -122,26 +117,21 @@ static wg__exchange *new_exchange(const wg_group *group, wg_group_element elemen
 }
 
 static int begin_all_to_all(wg_group *group, wg__exchange *x) {
-    const size_t size = size_in_transit(x);
+    const bool rounds = x->transit == WG__TRANSIT_BF16;
+    const size_t size = x->size_in_transit;
     x->adds = true;
     x->received = wg__alloc_array(wg__times(wg__times(x->own_count, group->size), size) + 1, 1);
-    if (x->transit == WG__TRANSIT_BF16)
+    if (rounds)
         x->sent = wg__alloc_array(wg__times(x->count, size) + 1, 1);
     if (!x->received || !x->sent)
         return -1;
-    if (x->transit == WG__TRANSIT_BF16)
-        round_all(x->count, (const float *)x->data, (uint16_t *)x->sent);
+    for (int i = 0; rounds && i < x->count; i++)
+        ((uint16_t *)x->sent)[i] = wg__f32_to_bf16(((const float *)x->data)[i]);
     return wg__mpi_begin_all_to_all(group, x->sent, x->part_bytes, x->part_at, x->received,
                                     x->own_bytes, x->own_at, &x->request);
 }
 
-static int check_transit(wg_group_element element, wg__transit transit) {
-    return transit == WG__TRANSIT_BF16 && element != WG_GROUP_F32
-               ? wg_fail(WG_ERROR_DTYPE, WHERE, "only f32 is sent as bf16")
-               : 0;
-}
-
-/* Hands an exchange out, or frees it. */
+/* Assigns the exchange to *exchange, or frees it if it failed to begin. */
 static int finish_beginning(wg__exchange *x, int status, wg__exchange **exchange) {
     if (status == 0)
         *exchange = x;
@@ -155,8 +145,6 @@ int wg__group_begin_sum(wg_group *group, wg_group_element element, wg__transit t
     *exchange = NULL;
     if (wg_group_size(group) == 1)
         return 0;
-    if (check_transit(element, transit) < 0)
-        return -1;
     wg__exchange *x;
     if (transit == WG__TRANSIT_AS_IS) {
         x = wg__calloc(1, sizeof *x);
@@ -188,9 +176,7 @@ int wg__group_begin_reduce_scatter(wg_group *group, wg_group_element element, wg
     *exchange = NULL;
     if (wg_group_size(group) == 1)
         return 0;
-    wg__exchange *x = check_transit(element, transit) == 0
-                          ? new_exchange(group, element, transit, counts, data)
-                          : NULL;
+    wg__exchange *x = new_exchange(group, element, transit, counts, data);
     return !x ? -1 : finish_beginning(x, begin_all_to_all(group, x), exchange);
 }
 

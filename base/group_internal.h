@@ -1,4 +1,4 @@
-/* What carries a group's messages, and sums that are under way while the caller computes. */
+/* The group record, exchanges in the background while the caller computes, and the MPI layer. */
 #ifndef WG_BASE_GROUP_INTERNAL_H
 #define WG_BASE_GROUP_INTERNAL_H
 
@@ -22,8 +22,8 @@ struct wg_group {
  * with data that must be left alone until then. The bytes of all ranks together fit an int.
  * *exchange becomes NULL at the end. A single rank exchanges nothing. [IO, MEMORY] ---- */
 
-/* How elements travel. As bf16 each rank's elements are rounded once, and the sums are in f32, in
- * the order of ranks; of WG_GROUP_F32 alone. */
+/* The format of elements in messages. BF16 rounds each rank's elements once and adds them up in
+ * f32, in the order of ranks; for WG_GROUP_F32 only. */
 typedef enum wg__transit { WG__TRANSIT_AS_IS, WG__TRANSIT_BF16 } wg__transit;
 
 /* All-reduce: replaces `count` elements by their sums over all ranks, which are rounded once more
@@ -68,8 +68,8 @@ void wg__mpi_library(char *name, size_t size);
 void wg__mpi_abort(wg_group *group, const char *message);
 int wg__mpi_reduce(wg_group *group, wg_group_element element, bool sums, int count, void *data);
 
-/* Calls that are under way: *request is NULL once it has ended. Counts and offsets are bytes, one
- * for each rank, and must be left alone, too. What goes out together comes in together. */
+/* Calls in the background: *request is NULL once the call has ended. Counts and offsets are bytes,
+ * one for each rank, and must not change until then. */
 int wg__mpi_begin_sum(wg_group *group, wg_group_element element, int count, void *data,
                       void **request);
 int wg__mpi_begin_all_to_all(wg_group *group, const void *sent, const int *sent_bytes,

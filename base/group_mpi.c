@@ -27,8 +27,8 @@ static const double look_every = 0.2, answers_within = 3, sleeps_after = 0.5;
 
 /* Messages of separate communicators never meet messages of a program that uses MPI, too. */
 static MPI_Comm everyone;  /* exchanges that are waited for */
-static MPI_Comm series;    /* exchanges that are under way meanwhile */
-static MPI_Comm returns;   /* their second halves, which have an order of their own */
+static MPI_Comm series;    /* exchanges in the background */
+static MPI_Comm returns;   /* second halves of `series`, in a separate order */
 static MPI_Comm questions; /* of waiting ranks */
 static MPI_Comm *const communicators[] = {&everyone, &series, &returns, &questions};
 enum { COMMUNICATORS = sizeof communicators / sizeof *communicators };
@@ -195,13 +195,12 @@ static int wait_for(wg_group *group, int status, MPI_Request *request, const cha
     }
 }
 
-static MPI_Datatype type_of(wg_group_element element) {
-    return element == WG_GROUP_F32 ? MPI_FLOAT : element == WG_GROUP_F64 ? MPI_DOUBLE : MPI_INT64_T;
-}
+static const MPI_Datatype types[] = {
+    [WG_GROUP_F32] = MPI_FLOAT, [WG_GROUP_F64] = MPI_DOUBLE, [WG_GROUP_I64] = MPI_INT64_T};
 
 int wg__mpi_reduce(wg_group *group, wg_group_element element, bool sums, int count, void *data) {
     MPI_Request request;
-    const int status = MPI_Iallreduce(MPI_IN_PLACE, data, count, type_of(element),
+    const int status = MPI_Iallreduce(MPI_IN_PLACE, data, count, types[element],
                                       sums ? MPI_SUM : MPI_MAX, everyone, &request);
     return wait_for(group, status, &request, "MPI_Iallreduce");
 }
@@ -224,13 +223,9 @@ int wg__mpi_receive(wg_group *group, int from, int bytes, void *data) {
     return wait_for(group, status, &request, "MPI_Irecv");
 }
 
-/* ---- Calls that are under way ---- */
+/* ---- Calls in the background ---- */
 
-/* Where MPI writes its request. */
-static MPI_Request *new_request(void **request) {
-    return *request = wg__alloc(sizeof(MPI_Request));
-}
-
+/* Reports a call that could not begin, and frees its request. */
 static int begun(int status, const char *call, void **request) {
     if (status == MPI_SUCCESS)
         return 0;
@@ -241,10 +236,10 @@ static int begun(int status, const char *call, void **request) {
 
 int wg__mpi_begin_sum(wg_group *group, wg_group_element element, int count, void *data,
                       void **request) {
-    MPI_Request *own = new_request(request);
+    MPI_Request *own = *request = wg__alloc(sizeof *own);
     (void)group;
     return !own ? -1
-                : begun(MPI_Iallreduce(MPI_IN_PLACE, data, count, type_of(element), MPI_SUM, series,
+                : begun(MPI_Iallreduce(MPI_IN_PLACE, data, count, types[element], MPI_SUM, series,
                                        own),
                         "MPI_Iallreduce", request);
 }
@@ -252,7 +247,7 @@ int wg__mpi_begin_sum(wg_group *group, wg_group_element element, int count, void
 int wg__mpi_begin_all_to_all(wg_group *group, const void *sent, const int *sent_bytes,
                              const int *sent_at, void *received, const int *received_bytes,
                              const int *received_at, void **request) {
-    MPI_Request *own = new_request(request);
+    MPI_Request *own = *request = wg__alloc(sizeof *own);
     (void)group;
     return !own ? -1
                 : begun(MPI_Ialltoallv(sent, sent_bytes, sent_at, MPI_BYTE, received,
@@ -262,7 +257,7 @@ int wg__mpi_begin_all_to_all(wg_group *group, const void *sent, const int *sent_
 
 int wg__mpi_begin_all_gather(wg_group *group, void *data, const int *bytes, const int *at,
                              void **request) {
-    MPI_Request *own = new_request(request);
+    MPI_Request *own = *request = wg__alloc(sizeof *own);
     (void)group;
     return !own ? -1
                 : begun(MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_BYTE, data, bytes, at, MPI_BYTE,

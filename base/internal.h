@@ -28,7 +28,7 @@
 #endif
 
 /* Keeps a rarely called function out of line, so that its hot caller saves fewer registers. */
-#define WG__APART __attribute__((noinline))
+#define WG__NOINLINE __attribute__((noinline))
 
 /* ---- Errors ---- */
 
@@ -121,7 +121,7 @@ typedef enum wg__counter {
     WG__COUNTERS
 } wg__counter;
 
-/* The counters of one thread. A counter is negative if the thread freed more than it made. */
+/* A thread's counters. A counter is negative if the thread freed more than it made. */
 typedef struct wg__thread_counters {
     atomic_int_fast64_t counts[WG__COUNTERS]; /* written by this thread alone */
     struct wg__thread_counters *next;         /* in the list of all threads */
@@ -140,7 +140,7 @@ static inline void wg__counter_add(wg__counter counter, int64_t more) {
                           memory_order_relaxed);
 }
 
-/* The sum over all threads, including those that have ended. */
+/* The sum over all threads, ended ones included. */
 int64_t wg__counter_sum(wg__counter counter);
 
 /* ---- Parallel loops, on threads of the library's own (threads.c). The chunks of a loop do not
@@ -211,7 +211,7 @@ static inline uint16_t wg__f64_to_bf16(double value) {
     return wg__f32_to_bf16((float)value);
 }
 
-/* FNV-1a over bytes, going on from `hash`, at first WG__HASH_BEGIN: tells texts and data apart. */
+/* The FNV-1a hash of bytes. `hash` is WG__HASH_BEGIN, or the hash of the bytes before. */
 #define WG__HASH_BEGIN UINT64_C(0xcbf29ce484222325)
 static inline uint64_t wg__hash(uint64_t hash, const void *data, size_t size) {
     const unsigned char *bytes = (const unsigned char *)data;
@@ -222,7 +222,7 @@ static inline uint64_t wg__hash(uint64_t hash, const void *data, size_t size) {
     return hash;
 }
 
-/* ---- Of base/alloc.h ---- */
+/* ---- The allocator: internal functions beside base/alloc.h ---- */
 
 /* Sets peak_bytes to live_bytes. */
 WG__COMMAND void wg__alloc_reset_peak(void);
@@ -235,20 +235,20 @@ WG__COMMAND int64_t wg__memory_available(void);
  * other running thread. */
 WG__COMMAND void wg__alloc_trim(void);
 
-/* ---- Of base/api.h ---- */
+/* ---- The version ---- */
 
 /* The commit of the library's sources by `git describe' at configure time; "unknown" outside of a
  * clone. Never NULL. */
 const char *wg__commit(void);
 
-/* ---- Of base/error.h ---- */
+/* ---- Places of errors: see base/error.h ---- */
 
-/* Makes a place the innermost one, and takes it away. In between the caller keeps the place at its
- * address. Places are left in reverse order. */
+/* Push a place onto this thread's stack of places, and pop it. The caller keeps the place at its
+ * address until then. */
 void wg__error_enter(wg_error_place *place);
 void wg__error_leave(const wg_error_place *place);
 
-/* ---- Of base/group.h ---- */
+/* ---- Groups of processes: internal functions beside base/group.h ---- */
 
 WG__COMMAND const char *wg__group_name(const wg_group *group);
 
@@ -267,13 +267,14 @@ WG__COMMAND int wg__group_max(wg_group *group, wg_group_element element, int64_t
  * memory for that ends the run. */
 int wg__group_collect(wg_group *group, int64_t count, size_t size, const int *owners, void *data);
 
-/* The same of texts. Texts of other ranks are NULL before, and freed with wg_text_free. */
+/* Replaces text i by the text of rank owners[i]. The texts of other ranks are NULL before; the
+ * caller frees them with wg_text_free. */
 WG__COMMAND int wg__group_collect_texts(wg_group *group, int64_t count, const int *owners,
                                         char **texts);
 
-/* Compares a line of text, a version or a fingerprint, that all ranks must have alike. `what` names
- * it: "--lr", "the corpus". -1 with [STATE: names the lowest rank that differs from rank 0, and
- * both texts; compares 255 bytes] */
+/* Checks that all ranks have the same line of text, a version or a fingerprint; the first 255 bytes
+ * count. `what` names the text in the message: "--lr", "the corpus". -1 with [STATE: names the
+ * lowest rank that differs from rank 0, and both texts] */
 WG__COMMAND int wg__group_agree(wg_group *group, const char *what, const char *text);
 
 #endif

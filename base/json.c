@@ -12,10 +12,6 @@ static int append(const char *bytes, size_t count, void *context) {
     return wg__text_append(context, bytes, (int64_t)count);
 }
 
-static int append_string(wg__text *text, const char *part) {
-    return append(part, strlen(part), text);
-}
-
 /* Reals with the fewest digits that read back as the same value. */
 static int append_value(wg__text *text, const json_t *value) {
     char tried[32];
@@ -34,17 +30,17 @@ char *wg__json_text(const json_t *object, const char *opening, const char *separ
     wg__text text = {0};
     const char *key, *between = "";
     json_t *value;
-    int status = append_string(&text, opening);
+    int status = append(opening, strlen(opening), &text);
     json_object_foreach((json_t *)object, key, value) {
         json_t *name = json_string(key);
-        if (status < 0 || !name || append_string(&text, between) < 0 ||
-            append_value(&text, name) < 0 || append_string(&text, ": ") < 0 ||
+        if (status < 0 || !name || append(between, strlen(between), &text) < 0 ||
+            append_value(&text, name) < 0 || append(": ", 2, &text) < 0 ||
             append_value(&text, value) < 0)
             status = -1;
         json_decref(name);
         between = separator;
     }
-    if (status == 0 && append_string(&text, closing) == 0)
+    if (status == 0 && append(closing, strlen(closing), &text) == 0)
         return text.bytes;
     wg_fail(WG_ERROR_MEMORY, "json", "no memory for the text");
     wg__free(text.bytes);

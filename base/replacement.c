@@ -1,4 +1,4 @@
-/* Files that take the place of others: see replacement.h. */
+/* Replacing a file atomically: see replacement.h. */
 #include "base/replacement.h"
 
 #include <errno.h>

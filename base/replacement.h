@@ -1,5 +1,5 @@
-/* Writing a file so that its place has the old file or the new one, whole, whatever happens: the
- * bytes go to PATH.tmp, which is synced and renamed.
+/* Replacing a file atomically. After a crash PATH holds the whole old file or the whole new one,
+ * because the bytes go to PATH.tmp, which is synced and then renamed.
  *
  *     begin     open and lock PATH.tmp
  *               write to r.descriptor
@@ -7,7 +7,7 @@
  *     end       remove PATH.tmp if it is still there, and unlock
  *
  * The temporary name is fixed, so the next writer reuses the file of a killed process. The lock
- * keeps two writers apart. */
+ * admits one writer at a time. */
 #ifndef WG_BASE_REPLACEMENT_H
 #define WG_BASE_REPLACEMENT_H
 

@@ -1,5 +1,5 @@
-/* Differences between systems: see system.h. Macros of headers or of configure tell what a system
- * has; files of Linux are just opened. */
+/* Differences between systems: see system.h. Macros of headers or of configure say which functions
+ * a system has; Linux's files in /proc and /sys are opened on every system. */
 #include "base/system.h"
 
 #include <dlfcn.h>
@@ -35,7 +35,7 @@
 
 enum { LONGEST_LINE = 4096 };
 
-/* What follows `key` in the first line that begins with it; NULL if there is none. */
+/* The text behind `key` in the first line that begins with it; NULL if there is no such line. */
 static const char *read_line(const char *path, const char *key, char line[LONGEST_LINE]) {
     FILE *file = fopen(path, "re");
     const char *found = NULL;
@@ -48,7 +48,7 @@ static const char *read_line(const char *path, const char *key, char line[LONGES
     return found;
 }
 
-/* What follows the colon of "key : value", or NULL. */
+/* The value of the line "key : value", or NULL. */
 static const char *read_value(const char *path, const char *key, char line[LONGEST_LINE]) {
     const char *value = read_line(path, key, line);
     value = value ? strchr(value, ':') : NULL;
@@ -98,12 +98,12 @@ const char *wg__huge_pages_mode(void) {
     return "unknown";
 }
 
-/* ---- How much memory the process can still be given, so that what cannot fit is refused before it
- * is begun: Linux hands out addresses without memory, and ends a process that then uses them.
+/* ---- The memory that the process can still get. Callers refuse a task that does not fit before
+ * it begins: Linux gives out addresses without memory, and kills a process that then uses them.
  *
  *     system           /proc/meminfo       MemAvailable + SwapFree
- *     control group    memory.max          less what the group holds, without its file cache
- *     process          ulimit -v           less all that is mapped, but for `reserved'      */
+ *     control group    memory.max          less the group's memory without its file cache
+ *     process          ulimit -v           less the mapped bytes, but for `reserved'      */
 
 /* The least limit of the process's group and all groups around it (version 2 of control groups);
  * INT64_MAX: there is none. */
@@ -188,7 +188,7 @@ void wg__processor_name(char *name, size_t size) {
 }
 
 bool wg__processor_has(const char *feature) {
-#ifdef HWCAP_ASIMDDP /* arm64, also emulated, where /proc/cpuinfo is of the other processor */
+#ifdef HWCAP_ASIMDDP /* arm64; under an emulator /proc/cpuinfo describes the host's processor */
     static const struct {
         const char *name;
         unsigned long bit;

@@ -1,5 +1,6 @@
-/* What differs between systems. No other file of the library and the command names Linux. Where a
- * system lacks something, a hint does nothing and a question has the answer that its comment names.
+/* Differences between operating systems. No other file of the library and the command names Linux.
+ * On a system that lacks a facility, a hint does nothing, and a query returns the value named in
+ * its comment.
  * The command is linked to the public names alone and compiles system.c once more, so system.c
  * calls no function of the library. */
 #ifndef WG_BASE_SYSTEM_H

@@ -108,10 +108,6 @@ static void pause_processor(void) {
                 pause_processor();                                                                 \
     } while (0)
 
-static uint64_t from_to(uint64_t first, uint64_t end) {
-    return first | end << 32;
-}
-
 /* Takes the first chunk of a run, or the last one; false if the run is empty. */
 static bool take(run *run, bool last, uint64_t *chunk) {
     uint64_t left = atomic_load_explicit(&run->left, memory_order_relaxed), rest;
@@ -120,7 +116,7 @@ static bool take(run *run, bool last, uint64_t *chunk) {
         if (first >= end)
             return false;
         *chunk = last ? end - 1 : first;
-        rest = last ? from_to(first, end - 1) : from_to(first + 1, end);
+        rest = last ? first | (end - 1) << 32 : (first + 1) | end << 32;
     } while (!atomic_compare_exchange_weak_explicit(&run->left, &left, rest, memory_order_acquire,
                                                     memory_order_relaxed));
     return true;
@@ -180,19 +176,17 @@ static void begin_again(void) {
     }
 }
 
-static void watch_forks(void) {
-    pthread_atfork(NULL, NULL, begin_again);
-}
-
 /* Makes workers up to `count`, which get no signals. Where the system refuses one, loops have fewer
  * threads, and the same bits. */
 static void make_workers(int count) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, watch_forks);
+    static bool watches_forks;
     sigset_t all, before;
     pthread_attr_t attributes;
     sigfillset(&all);
     pthread_mutex_lock(&mutex);
+    if (!watches_forks)
+        pthread_atfork(NULL, NULL, begin_again);
+    watches_forks = true;
     pthread_sigmask(SIG_SETMASK, &all, &before);
     bool is_made = pthread_attr_init(&attributes) == 0;
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
@@ -237,11 +231,11 @@ void wg__parallel_for(int64_t count, int64_t grain, wg__range_body body, void *c
     const int64_t takes = wg__ceil_divide(chunks, l->step);
     atomic_store(&l->unfinished, takes);
     atomic_store(&l->threads, threads);
-    for (int i = 0; i < threads; i++)
-        atomic_store_explicit(
-            &l->runs[i].left,
-            from_to((uint64_t)(takes * i / threads), (uint64_t)(takes * (i + 1) / threads)),
-            memory_order_release);
+    for (int i = 0; i < threads; i++) {
+        const int64_t first = takes * i / threads, end = takes * (i + 1) / threads;
+        atomic_store_explicit(&l->runs[i].left, (uint64_t)first | (uint64_t)end << 32,
+                              memory_order_release);
+    }
     atomic_fetch_add(&begun, 1);
     for (int i = 1; i < threads; i++)
         if (atomic_load(&sleepers[i].is_asleep)) {
