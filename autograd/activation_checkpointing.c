@@ -19,7 +19,7 @@ int wg__call_function(wg_function function, void *context, int input_count,
     return 0;
 }
 
-void wg__hand_out(int status, int count, wg_tensor **results) {
+void wg__escape_results(int status, int count, wg_tensor **results) {
     for (int i = 0; results && i < count; i++)
         results[i] = status == 0 ? wg_scope_escape(results[i]) : NULL;
 }
@@ -106,7 +106,7 @@ int wg_activation_checkpoint(wg_function function, void *context, int input_coun
         found[j] = wg_alias(found[j]);
         status = found[j] ? 0 : -1;
     }
-    wg__hand_out(status, output_count, found);
+    wg__escape_results(status, output_count, found);
     memset(outputs, 0, (size_t)output_count * sizeof *outputs);
     if (found)
         memcpy(outputs, found, (size_t)output_count * sizeof *outputs);
@@ -174,7 +174,7 @@ int wg__region_run_again(const wg_node *node) {
         region->filled = status == 0;
         for (int64_t c = 0; c < region->count && status < 0; c++)
             if (region->calls[c].node)
-                wg__node_unfill(region->calls[c].node);
+                region->calls[c].node->lacks |= wg__node_drop_saved(region->calls[c].node);
     }
     wg__free(found);
     wg__free(states);

@@ -1,9 +1,8 @@
 /* Anomaly mode: the search for the op that made the first NaN.
  *
  * While the mode is on, each forward run, vjp and jvp is checked for a NaN in its results without
- * one in its operands. The trainer, which looks for what made a step fail, has infinities searched
- * for as well. Calls inside of these are not checked by themselves, so that the error names
- * the op that the user called. */
+ * a NaN in its operands. The trainer searches for infinities as well when a step has failed. Calls
+ * inside of an op are not checked, so that the error names the op that the user called. */
 #include "autograd/internal.h"
 
 #include <dlfcn.h>
@@ -81,7 +80,7 @@ static const char *made(void) {
     return finds_infinities ? "an infinity or a NaN" : "a NaN";
 }
 
-/* The first of them that has a NaN, or -1; "(1, 0)" goes into `where`. */
+/* The first tensor that has a NaN, or -1. Writes the NaN's index, "(1, 0)", to `where`. */
 static int first_with_nan(int count, wg_tensor *const *tensors, char *where, size_t size) {
     int64_t index[WG_MAX_DIMS];
     for (int i = 0; i < count; i++) {
@@ -103,10 +102,10 @@ static bool is_named_ours(const Dl_info *info) {
     return info->dli_sname && wg__starts_with(info->dli_sname, "wg_");
 }
 
-/* The first frame outside of the library, which the innermost ones are in. In a statically linked
- * program the object is the same for all, so names decide: skip up to the first name of ours, then
- * all names of ours and the internal functions between them. A frame without a name is internal if
- * a public function called it, or if it lies inside of a wg_apply. */
+/* The first frame outside of the library; the innermost frames are inside. In a statically linked
+ * program all frames are in one object, so names decide: skip to the first public name (wg_...),
+ * then skip public names and the internal functions between them. A frame without a name is
+ * internal if a public function called it, or if it lies inside of a wg_apply. */
 static int first_outside(int count, const Dl_info *infos) {
     static const char here;
     Dl_info own = {0};

@@ -1,29 +1,30 @@
-/* The walk back:
+/* The backward pass:
  *
- *     plan   every node that the outputs depend on, in order, and which of them matter
- *     run    each node once all its cotangents have come, the first outputs' nodes first:
- *            its hooks, the gradients that are kept of its cotangents, and its vjp
+ *     plan   find every node that the outputs depend on, sort the nodes, and mark the needed ones
+ *     run    each node once its cotangents are complete, the first outputs' nodes first: call its
+ *            hooks, keep its cotangents as gradients where wanted, and run its vjp
  *
- * A pass keeps a table of its own, one entry a node; node->slot finds the entry:
+ * A pass has a table with one entry for each node; node->slot finds the entry:
  *
  *     slot   node         pending   cotangents
  *     0      of output    0         seed
  *     1      op           1         added up as the nodes that depend on it run
- *     ...    leaf         2         its own gradient stands here, to be added onto
+ *     ...    leaf         2         the leaf's gradient; cotangents are added to it in place
  */
 #include "autograd/internal.h"
 
 #include <string.h>
 
 #include "base/array.h"
+#include "tensor/ops/support.h"
 #include "tensor/span.h"
 
 typedef struct pass_entry {
     wg_node *node;
-    int64_t pending; /* edges whose cotangents are still to come */
+    int64_t pending; /* edges whose cotangents are not yet added */
     bool needed;
-    bool holds_gradient;  /* a leaf's own gradient stands in for its cotangent, to be added onto */
-    uint64_t outer_visit; /* of the node before this pass: passes may nest, in a vjp */
+    bool holds_gradient;  /* cotangents[0] is the leaf's gradient; the pass adds to it in place */
+    uint64_t outer_visit; /* node->visit before this pass; passes may nest, in a vjp */
     int64_t outer_slot;
     wg_tensor *cotangents[WG_MAX_OUTPUTS]; /* kept */
 } pass_entry;
@@ -42,13 +43,7 @@ typedef struct pass {
 
 static atomic_uint_fast64_t last_pass;
 
-/* ---- Where a walk can stop ---- */
-
-/* Passes its input through, recorded: a new place in the graph, where a walk can stop. */
-static int identity_infer(wg_call *call) {
-    call->output_specs[0] = call->input_specs[0];
-    return 0;
-}
+/* ---- The identity op: a node in the graph where a backward pass can stop ---- */
 
 static int identity_forward(wg_call *call) {
     call->outputs[0] = wg_detach(call->inputs[0]);
@@ -69,7 +64,7 @@ static const wg_op identity = {
     .output_count = 1,
     .differentiable = 1,
     .is_view = true,
-    .infer = identity_infer,
+    .infer = wg__infer_like,
     .forward = identity_forward,
     .vjp = identity_vjp,
     .jvp = wg_jvp_linear,
@@ -85,13 +80,9 @@ wg_tensor *wg__stand_in(wg_tensor *x) {
 
 /* ---- The plan:
  *
- *     collect   every node that the outputs depend on, with how many edges lead to it
- *     sort      each after all that depend on it
- *     need      backwards: which of them lead to a wanted input ---- */
-
-static bool is_new(const pass *p, const wg_node *node) {
-    return node->visit != p->id;
-}
+ *     collect   find every node that the outputs depend on, and count the edges that lead to it
+ *     sort      order each node after all nodes that depend on it
+ *     need      in reverse order, mark the nodes that lead to a wanted input ---- */
 
 static int add_node(pass *p, wg_node *node) {
     if (wg__reserve(&p->entries, p->count, &p->capacity, p->count + 1, sizeof *p->entries) < 0)
@@ -104,8 +95,8 @@ static int add_node(pass *p, wg_node *node) {
     return 0;
 }
 
-/* The node that input leads to, or NULL where the walk does not go: nothing beyond a stand-in that
- * the functional form asks for can matter. */
+/* The node that an input comes from. NULL where the pass stops: the input requires no gradient, or
+ * this node is a stand-in that wg_grad computes the gradient of. */
 static wg_node *target_of(const pass *p, const wg_node *node, int input) {
     for (int i = 0; i < p->input_count && node->op == &identity; i++)
         if (p->inputs[i]->node == node)
@@ -113,10 +104,10 @@ static wg_node *target_of(const pass *p, const wg_node *node, int input) {
     return node->edges[input].node;
 }
 
-/* The table itself is the queue: nodes beyond `next` are still to be expanded. */
+/* The table is also the queue: the inputs of nodes from `next` on are not yet added. */
 static int collect(pass *p, int output_count, wg_tensor *const *outputs) {
     for (int i = 0; i < output_count; i++)
-        if (is_new(p, outputs[i]->node) && add_node(p, outputs[i]->node) < 0)
+        if (outputs[i]->node->visit != p->id && add_node(p, outputs[i]->node) < 0)
             return -1;
     for (int64_t next = 0; next < p->count; next++) {
         wg_node *node = p->entries[next].node;
@@ -124,7 +115,7 @@ static int collect(pass *p, int output_count, wg_tensor *const *outputs) {
             wg_node *target = target_of(p, node, i);
             if (!target)
                 continue;
-            if (is_new(p, target) && add_node(p, target) < 0)
+            if (target->visit != p->id && add_node(p, target) < 0)
                 return -1;
             p->entries[target->slot].pending++;
         }
@@ -132,9 +123,9 @@ static int collect(pass *p, int output_count, wg_tensor *const *outputs) {
     return 0;
 }
 
-/* Slots in the order of their runs: each node comes after all that depend on it (Kahn 1962), a leaf
- * at once. Uses the pending counts up. `order` has room for two lists: the second is the stack of
- * nodes that can run. */
+/* Writes the slots in the order of their runs: each node after all nodes that depend on it (Kahn
+ * 1962), a leaf as soon as possible. Counts `pending` down to 0. `order` has room for two lists:
+ * the second is the stack of nodes that can run. */
 static void sort_nodes(pass *p, int64_t *order) {
     int64_t *stack = order + p->count, top = 0, done = 0;
     for (int64_t i = 0; i < p->count; i++)
@@ -156,23 +147,21 @@ static void sort_nodes(pass *p, int64_t *order) {
     }
 }
 
+static bool needs(const pass *p, const wg_node *node, int input) {
+    const wg_node *target = target_of(p, node, input);
+    return target && p->entries[target->slot].needed;
+}
+
 static void mark_needed(pass *p, const int64_t *order) {
     for (int i = 0; i < p->input_count; i++)
-        if (!is_new(p, p->inputs[i]->node))
+        if (p->inputs[i]->node->visit == p->id)
             p->entries[p->inputs[i]->node->slot].needed = true;
     for (int64_t i = p->count - 1; i >= 0; i--) {
         pass_entry *e = &p->entries[order[i]];
         e->needed |= p->input_count == 0;
-        for (int k = 0; k < e->node->input_count && !e->needed; k++) {
-            wg_node *target = target_of(p, e->node, k);
-            e->needed = target && p->entries[target->slot].needed;
-        }
+        for (int k = 0; k < e->node->input_count && !e->needed; k++)
+            e->needed = needs(p, e->node, k);
     }
-}
-
-static bool needs(const pass *p, const wg_node *node, int input) {
-    const wg_node *target = target_of(p, node, input);
-    return target && p->entries[target->slot].needed;
 }
 
 static wg_tensor **cotangent_of(pass *p, wg__edge edge) {
@@ -187,11 +176,13 @@ static wg_tensor **cotangent_of(pass *p, wg__edge edge) {
     return place;
 }
 
-static bool is_ours_to_write(const pass *p, const wg_tensor *x) {
-    return !p->in_ops && wg__tensor_is_sole(x) && wg_tensor_is_contiguous(x);
+/* Whether x owns its memory alone and is contiguous, so that it can be written, or become the
+ * gradient that a user holds. */
+static bool is_owned(const wg_tensor *x) {
+    return wg__tensor_is_sole(x) && wg_tensor_is_contiguous(x);
 }
 
-static int put(wg_tensor **place, wg_tensor *sum) {
+static int assign(wg_tensor **place, wg_tensor *sum) {
     wg_tensor *kept = sum ? wg__tensor_reference(sum, false) : NULL;
     if (!kept)
         return -1;
@@ -202,16 +193,16 @@ static int put(wg_tensor **place, wg_tensor *sum) {
 
 static int accumulate(pass *p, wg_tensor **place, wg_tensor *gradient) {
     if (!*place)
-        return put(place, gradient);
-    if (is_ours_to_write(p, *place))
+        return assign(place, gradient);
+    if (!p->in_ops && is_owned(*place))
         return wg_add_(*place, gradient, 1);
-    return put(place, wg_add(*place, gradient));
+    return assign(place, wg_add(*place, gradient));
 }
 
 /* ---- Running one node ---- */
 
-/* A fused op whose gradient is to be differentiated again: its decomposition is recorded on
- * stand-ins for its inputs, where the walk of wg_grad ends, and that walk is recorded in turn. */
+/* The vjp of a fused op whose gradient is differentiated again: records the decomposition on
+ * stand-ins for the inputs, and runs a recorded wg_grad from the outputs to the stand-ins. */
 static int walk_decomposition(const pass *p, wg_call *call, wg_tensor *const *cotangents,
                               wg_tensor **gradients) {
     wg_tensor *all[WG_MAX_INPUTS], *wanted[WG_MAX_INPUTS], *found[WG_MAX_INPUTS];
@@ -258,13 +249,14 @@ static int check_saved(const wg_node *node, const wg__saved *saved, const char *
         (unsigned long long)wg__tensor_version(saved->tensor), (unsigned long long)saved->version);
 }
 
-/* The call that vjp sees. A saved output gets its node back, so that its use can be recorded.
- * A node that saves nothing can do without the second run of its region, but that run needs the
- * leaves as they were in the first. Inputs that were saved in bf16 are widened, unless vjp reads
- * bf16; where the gradient is to be differentiated again, a widened input has the node of the
- * tensor that it was saved from. */
+/* Fills in the call that the vjp sees. Under create_graph a saved output gets its node again, so
+ * that the graph records its use. A node that saves nothing needs no second run of its region; the
+ * region runs nevertheless if a leaf may be written after this node, because the second run needs
+ * the leaves of the first. Inputs saved in bf16 are widened, unless the vjp reads bf16. If the
+ * gradient is differentiated again, a widened input gets the node of the tensor it was saved from.
+ */
 static int unpack(const pass *p, wg_node *node, wg_call *call, wg_tensor **inputs) {
-    bool frees_a_leaf = false; /* one may be written once this node has run */
+    bool frees_a_leaf = false; /* a post hook may write a leaf once this node has run */
     for (int i = 0; i < node->input_count && p->input_count == 0; i++)
         frees_a_leaf |= node->edges[i].node && node->edges[i].node->post_hooks;
     const bool runs_again = node->lacks || (node->region && !node->region->filled && frees_a_leaf);
@@ -309,7 +301,7 @@ static int unpack(const pass *p, wg_node *node, wg_call *call, wg_tensor **input
     return 0;
 }
 
-/* Runs the vjp and hands its gradients on along the edges. */
+/* Runs the vjp and adds its gradients to the cotangents of the inputs' nodes. */
 static int run_vjp(pass *p, pass_entry *e, wg_tensor **inputs, wg_tensor **gradients) {
     wg_node *node = e->node;
     wg_call call;
@@ -326,7 +318,7 @@ static int run_vjp(pass *p, pass_entry *e, wg_tensor **inputs, wg_tensor **gradi
         if (decomposes || wg__checks_anomalies || !(node->op->accumulates >> i & 1))
             continue;
         wg_tensor *running = *cotangent_of(p, node->edges[i]);
-        if (running && is_ours_to_write(p, running))
+        if (running && !p->in_ops && is_owned(running))
             gradients[i] = running;
     }
     wg__anomaly_state before = wg__anomaly_enter(node);
@@ -345,7 +337,7 @@ static int run_vjp(pass *p, pass_entry *e, wg_tensor **inputs, wg_tensor **gradi
         if (!gradients[i] || !needs(p, node, i))
             continue;
         wg_tensor **place = cotangent_of(p, node->edges[i]);
-        if (gradients[i] == *place) /* added onto where it stood */
+        if (gradients[i] == *place) /* the vjp added to the cotangent in place */
             continue;
         const wg_spec *is = &gradients[i]->spec, *wanted = &node->input_specs[i];
         char given[128], should[128];
@@ -384,18 +376,11 @@ static int run_op(pass *p, pass_entry *e) {
 
 /* ---- Uses of a node's cotangents: captured, retained, or a leaf's gradient ---- */
 
-/* A gradient that a user will hold must own its memory and be contiguous. */
-static wg_tensor *own(const pass *p, wg_tensor *x) {
-    if (p->create_graph || (wg__tensor_is_sole(x) && wg_tensor_is_contiguous(x)))
-        return x;
-    return wg_clone(x);
-}
-
 static int keep_gradient(pass *p, wg_node *node, int index, wg_tensor *cotangent) {
-    wg_tensor *sum = own(p, cotangent);
+    wg_tensor *sum = p->create_graph || is_owned(cotangent) ? cotangent : wg_clone(cotangent);
     if (sum && node->gradients[index])
         sum = wg_add(node->gradients[index], sum);
-    return put(&node->gradients[index], sum);
+    return assign(&node->gradients[index], sum);
 }
 
 static int run_entry(pass *p, pass_entry *e) {
@@ -414,15 +399,19 @@ static int run_entry(pass *p, pass_entry *e) {
     for (int i = 0; i < p->input_count && status == 0; i++) {
         const wg_tensor *input = p->inputs[i];
         wg_tensor *cotangent = input->node == node ? e->cotangents[input->output_index] : NULL;
-        if (cotangent)
-            status = put(&p->results[i], own(p, cotangent));
+        if (cotangent && !p->create_graph && !is_owned(cotangent))
+            status = assign(&p->results[i], wg_clone(cotangent));
+        else if (cotangent)
+            status = assign(&p->results[i], cotangent);
     }
     for (int j = 0; j < WG_MAX_OUTPUTS && status == 0 && p->input_count == 0; j++)
         if (node->op && node->retains[j] && e->cotangents[j])
             status = keep_gradient(p, node, j, e->cotangents[j]);
     /* A leaf's cotangent is its gradient (cotangent_of has moved the earlier gradient here). */
     if (status == 0 && !node->op && p->input_count == 0 && e->cotangents[0]) {
-        wg_tensor *gradient = e->holds_gradient ? own(p, e->cotangents[0]) : NULL;
+        wg_tensor *gradient = e->holds_gradient ? e->cotangents[0] : NULL;
+        if (gradient && !p->create_graph && !is_owned(gradient))
+            gradient = wg_clone(gradient);
         if (!e->holds_gradient)
             status = keep_gradient(p, node, 0, e->cotangents[0]);
         else if (!gradient)
@@ -442,7 +431,7 @@ static int run_entry(pass *p, pass_entry *e) {
         status = leads_on ? run_op(p, e) : 0;
     }
     for (int j = 0; j < WG_MAX_OUTPUTS; j++)
-        if (node->op || status == 0) { /* of a leaf, walk gives a broken sum back */
+        if (node->op || status == 0) { /* after an error walk restores a leaf's gradient */
             wg_release(e->cotangents[j]);
             e->cotangents[j] = NULL;
         }

@@ -1,5 +1,5 @@
 /* Forward mode by dual numbers: tangents of tensors, and running an op on tensors that carry them.
- * internal.h has the idea. */
+ * internal.h explains the method. */
 #include "autograd/internal.h"
 
 #include <pthread.h>
@@ -15,7 +15,8 @@ struct wg_tangent {
 /* A handle may be released by any thread, so the lists of entries need a lock. */
 static pthread_mutex_t lists = PTHREAD_MUTEX_INITIALIZER;
 
-/* Takes an entry out of its level and gives its tensor, to be released without the lock. */
+/* Unlinks an entry from its level and returns its tensor; the caller releases the tensor after it
+ * has unlocked. */
 static wg_tensor *empty_entry(wg_tangent *entry) {
     wg_tensor *tensor = entry->tensor;
     if (entry->level) {
@@ -96,8 +97,9 @@ wg_tensor *wg__tangent_of(const wg_tensor *x, const wg__level *level) {
     return entry && entry->level == level ? entry->tensor : NULL;
 }
 
-/* The handle of one sample begins with the entry of wg_vmap, so that it is the last. The tensor of
- * all samples is detached as well: no gradient around the wg_vmap passes through y. */
+/* Detaches the tensor of all samples behind a sample handle, so that no gradient from outside of
+ * wg_vmap passes through y. wg_vmap's entry is the last in the list, because a sample handle gets
+ * it first. */
 static int detach_samples(wg_tensor *y, const wg_tangent *entry) {
     while (entry && entry->lower)
         entry = entry->lower;
@@ -185,7 +187,7 @@ void wg__mark_saved(const wg_call *call) {
             set_tangents(node->outputs[j].tensor, call->outputs[j]->tangents);
 }
 
-/* Runs the op without `level`, and then the jvp for it. */
+/* Runs the op without `level`, and then its jvp. */
 static int run_level(wg_call *call, wg__level *level, wg_tensor *const *primals,
                      wg_tensor *const *tangents) {
     const wg_op *op = call->op;

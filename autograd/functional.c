@@ -5,7 +5,7 @@
 
 #include "autograd/internal.h"
 
-/* True for an input or output that has derivatives: there, and floating. */
+/* Whether an input or output has derivatives: it is not NULL, and floating. */
 static bool varies(const wg_tensor *x) {
     return x && wg_dtype_is_float(x->spec.dtype);
 }
@@ -85,8 +85,8 @@ int wg_jvp(wg_function function, void *context, int input_count, wg_tensor *cons
     }
     if (status == 0 && outputs)
         memcpy(outputs, values, (size_t)output_count * sizeof *outputs);
-    wg__hand_out(status, output_count, outputs);
-    wg__hand_out(status, output_count, output_tangents);
+    wg__escape_results(status, output_count, outputs);
+    wg__escape_results(status, output_count, output_tangents);
     wg_scope_end(&scope, NULL);
     wg__level_end(&level);
     wg__free(room);
@@ -101,10 +101,11 @@ typedef struct recorded_run {
     wg_tensor *const *inputs; /* stand-ins */
     wg_tensor *const *outputs;
     bool create_graph;
-    bool again; /* there will be more than one walk back */
+    bool again; /* more than one backward pass follows */
 } recorded_run;
 
-/* The gradients of its inputs, NULL where an input does not vary; outputs may depend on none. */
+/* Computes the gradients of the run's inputs, NULL where an input does not vary. The outputs may
+ * depend on no input. */
 static int pull_back(const recorded_run *run, wg_tensor *const *cotangents, wg_tensor **gradients) {
     const int n = run->input_count, m = run->output_count;
     wg_tensor **room = wg__calloc((size_t)(wg__times(2, m) + wg__times(2, n)), sizeof *room);
@@ -166,8 +167,8 @@ int wg_vjp(wg_function function, void *context, int input_count, wg_tensor *cons
         outputs[j] = run.create_graph ? wg_alias(values[j]) : without_graph(values[j]);
         status = outputs[j] ? 0 : -1;
     }
-    wg__hand_out(status, output_count, outputs);
-    wg__hand_out(status, input_count, gradients);
+    wg__escape_results(status, output_count, outputs);
+    wg__escape_results(status, input_count, gradients);
     wg_scope_end(&scope, NULL);
     wg__free(room);
     return status;
@@ -233,8 +234,8 @@ int wg_hvp(wg_function function, void *context, int input_count, wg_tensor *cons
         *output = of.create_graph ? wg_alias(value) : without_graph(value);
         status = *output ? 0 : -1;
     }
-    wg__hand_out(status, output != NULL, output);
-    wg__hand_out(status, input_count, products);
+    wg__escape_results(status, output != NULL, output);
+    wg__escape_results(status, input_count, products);
     wg_scope_end(&scope, NULL);
     wg__free(room);
     return status;
@@ -259,10 +260,10 @@ static int64_t count_elements(int count, wg_tensor *const *tensors) {
     return sum;
 }
 
-/* ---- Slices: rows by reverse mode, columns by forward mode. Many at once, by wg_vmap, where every
- * op on the way has a batching rule, and else one by one. ---- */
+/* ---- Slices: rows by reverse mode, columns by forward mode. wg_vmap computes many slices at once;
+ * if an op has no batching rule, they are computed one by one. ---- */
 
-/* The elements of all cotangents or tangents of a pass, so that they stay in the cache. */
+/* At most so many elements in the cotangents or tangents of a pass, so that they fit the cache. */
 enum { ELEMENTS_OF_A_PASS = 1 << 16 };
 
 typedef struct pass_job {
@@ -304,7 +305,7 @@ static int one_slice(int input_count, wg_tensor *const *inputs, int output_count
     return status;
 }
 
-/* Rows first to first + count of the identity, as so many tensors like x. */
+/* Rows first to first + count of the identity, each in the shape of x. */
 static wg_tensor *basis(const wg_tensor *x, int64_t first, int64_t count) {
     int64_t shape[WG_MAX_DIMS + 1] = {count};
     memcpy(shape + 1, x->spec.shape, (size_t)x->spec.ndim * sizeof *shape);
@@ -313,7 +314,8 @@ static wg_tensor *basis(const wg_tensor *x, int64_t first, int64_t count) {
     return wg_reshape(rows, x->spec.ndim + 1, shape);
 }
 
-/* The slices of all passes, (count, sizes of the other side), as one Jacobian. */
+/* Concatenates the slices of all passes to the Jacobian of y by x. The slices of a pass are (count,
+ * sizes of x) for rows, and (count, sizes of y) for columns. */
 static wg_tensor *joined(int64_t pass_count, wg_tensor *const *passes, bool rows,
                          const wg_tensor *y, const wg_tensor *x) {
     int64_t shape[WG_MAX_DIMS], from = 0, to = -1;
@@ -328,7 +330,7 @@ static wg_tensor *joined(int64_t pass_count, wg_tensor *const *passes, bool rows
     return wg_reshape(wg_cast(all, x->spec.dtype), ndim, shape);
 }
 
-/* One slice, as a pass of one: the direction is 1 at one element and else 0. */
+/* Computes the slices of a single direction: 1 at one element, 0 at all others. */
 static int run_one(pass_job *pass, const wg_tensor *of, int64_t element, int varying,
                    wg_tensor **slices) {
     const int64_t count = wg_tensor_count(of);
@@ -370,7 +372,7 @@ static int make_slices(const jacobian_job *job, wg_tensor *const *inputs, bool r
             wg_tensor *directions = basis(of, first, left < each ? left : each);
             status = wg_vmap(one_slice, &pass, 1, &directions, NULL, varying, slices);
         }
-        wg__hand_out(status, varying, slices);
+        wg__escape_results(status, varying, slices);
         wg_scope_end(&scope, NULL);
         for (int v = 0; v < varying && status == 0; v++)
             found[v * passes + p] = slices[v];
@@ -405,7 +407,8 @@ static int make_all_slices(const jacobian_job *job, wg_tensor *const *inputs, bo
     return make_slices(job, inputs, rows, k, 1);
 }
 
-/* A first run gives the sizes, and its graph serves the rows. */
+/* Runs the function once for the sizes of its outputs. Reverse mode reuses the graph of this run.
+ */
 static int run_jacobian(jacobian_job *job, wg_tensor **inputs) {
     if (make_stand_ins(job->input_count, job->inputs, inputs) < 0 ||
         wg__call_function(job->function, job->context, job->input_count, inputs, job->output_count,
@@ -461,7 +464,7 @@ int wg_jacobian(wg_function function, void *context, int input_count, wg_tensor 
     bool was = wg_set_grad_enabled(true);
     int status = run_jacobian(&job, room);
     wg_set_grad_enabled(was);
-    wg__hand_out(status, output_count * input_count, jacobians);
+    wg__escape_results(status, output_count * input_count, jacobians);
     wg_scope_end(&scope, NULL);
     wg__free(room);
     return status;

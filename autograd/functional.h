@@ -29,13 +29,13 @@ typedef int (*wg_function)(int input_count, wg_tensor *const *inputs, int output
 
 /* Forward mode: the Jacobian-vector product. output_tangents[j] becomes the derivative of output j
  * along the tangents: sum over i of (d output j / d input i) tangents[i], of the shape and dtype of
- * output j, zeros where output j depends on no input. It takes one run of the function, each op of
- * which is followed by its jvp, and keeps nothing of the run; so it costs about as much again, and
- * no memory that grows with the length of the function.
+ * output j, zeros where output j depends on no input. The function runs once, and the jvp of each
+ * op runs after the op; nothing is saved. So it costs about twice the run of the function, and its
+ * memory does not grow with the length of the function.
  *
- * `tangents` are of the shape and dtype of their inputs; NULL entries stand for zero, and an input
- * that is not floating has none. `outputs` (may be NULL) receives the values. An output that is not
- * floating gets NULL for its tangent.
+ * `tangents` are of the shape and dtype of their inputs. A NULL entry means zero, and is required
+ * for an input that is not floating. `outputs` (may be NULL) receives the values. An output that is
+ * not floating gets NULL for its tangent.
  *
  * Inside, wg_grad and wg_backward work on what depends on the inputs (forward over reverse); a
  * tensor that does may not be written in place, and wg_detach cuts it off. If recording is on and
@@ -65,7 +65,7 @@ WG_API int wg_vjp(wg_function function, void *context, int input_count, wg_tenso
 /* Not batched: an axis of wg_vmap for an input that is the same for all samples. */
 #define WG_UNBATCHED (-2147483647 - 1)
 
-/* Runs a function of one sample on many samples in one pass (as torch.func.vmap and jax.vmap do).
+/* Runs a function that takes a sample on many samples in one pass, as torch.func.vmap and jax.vmap.
  * Axis axes[i] of input i counts the samples (negative ones from the end); WG_UNBATCHED gives the
  * input to all samples as it is. `axes` may be NULL: axis 0 of every input. The function sees the
  * inputs without that axis, and runs once; each op inside runs by its batching rule (`batch` of
@@ -84,8 +84,8 @@ WG_API int wg_vjp(wg_function function, void *context, int input_count, wg_tenso
 WG_API int wg_vmap(wg_function function, void *context, int input_count, wg_tensor *const *inputs,
                    const int *axes, int output_count, wg_tensor **outputs);
 
-/* The Hessian-vector product of a function with one output of one element: products[i] becomes sum
- * over k of (d^2 output / d input i d input k) vectors[k], of the shape and dtype of input i; NULL
+/* The Hessian-vector product of a function with a scalar output: products[i] becomes sum over k of
+ * (d^2 output / d input i d input k) vectors[k], of the shape and dtype of input i; NULL
  * for an input that is NULL or not floating. Costs a small multiple of a gradient, and no Hessian
  * is made. `vectors` are as the tangents of wg_jvp; `output` (may be NULL) receives the value.
  * [scope; as wg_vjp; SHAPE for more than one element] */
@@ -104,9 +104,9 @@ WG_API int wg_jacobian(wg_function function, void *context, int input_count,
                        wg_tensor *const *inputs, int output_count,
                        const wg_transform_options *options, wg_tensor **jacobians);
 
-/* All second derivatives of a function with one output of one element: hessians[i * input_count +
- * k] becomes d^2 output / d input i d input k, of shape (sizes of input i, sizes of input k), NULL
- * where either is NULL or not floating. [scope; as wg_jacobian] */
+/* All second derivatives of a function with a scalar output: hessians[i * input_count + k] becomes
+ * d^2 output / d input i d input k, of shape (sizes of input i, sizes of input k), NULL where
+ * either is NULL or not floating. [scope; as wg_jacobian] */
 WG_API int wg_hessian(wg_function function, void *context, int input_count,
                       wg_tensor *const *inputs, const wg_transform_options *options,
                       wg_tensor **hessians);

@@ -26,8 +26,7 @@ static bool drop(wg_tensor **saved) {
     return true;
 }
 
-/* True if there was anything to drop. */
-static bool drop_all(wg_node *node) {
+bool wg__node_drop_saved(wg_node *node) {
     bool any = false;
     for (int i = 0; i < node->input_count; i++)
         any |= drop(&node->inputs[i].tensor);
@@ -55,20 +54,17 @@ void wg__node_call(const wg_node *node, wg_tensor **inputs, wg_call *call) {
 }
 
 void wg__node_free_saved(wg_node *node) {
-    drop(&node->rounded);          /* those that saved it, too, have run */
-    node->freed |= drop_all(node); /* an op that saved nothing can run backward again */
-}
-
-static void free_hook(wg__hook *hook) {
-    wg_release(hook->leaf);
-    wg__free(hook);
+    drop(&node->rounded); /* every op that saved it has run backward */
+    /* An op that saved nothing can run backward again. */
+    node->freed |= wg__node_drop_saved(node);
 }
 
 static void free_hooks(wg__hook **list) {
     while (*list) {
         wg__hook *first = *list;
         *list = first->next;
-        free_hook(first);
+        wg_release(first->leaf);
+        wg__free(first);
     }
 }
 
@@ -149,8 +145,8 @@ static int save(wg__saved *saved, const wg_tensor *x, bool bare) {
     return saved->tensor ? 0 : -1;
 }
 
-/* ---- Mixed precision: tensors that are saved in bf16. The node that made a tensor holds its copy,
- * which all ops that save it share. ---- */
+/* ---- Mixed precision: tensors that are saved in bf16. The bf16 copy of a tensor belongs to the
+ * node that computed the tensor, and all ops that save the tensor share the copy. ---- */
 
 static int save_rounded(wg__saved *saved, wg_tensor *x) {
     wg_node *maker = x->node;
@@ -196,25 +192,22 @@ static int save_all(wg_node *node, const wg_call *call) {
     return 0;
 }
 
-/* ---- Regions: calls of the first run are noted, so that the second run finds their nodes ---- */
-
-static uint64_t hash_spec(uint64_t hash, const wg_spec *spec) {
-    hash =
-        wg__hash(wg__hash(hash, &spec->dtype, sizeof spec->dtype), &spec->ndim, sizeof spec->ndim);
-    return wg__hash(hash, spec->shape, (size_t)wg__larger(spec->ndim, 0) * sizeof *spec->shape);
-}
+/* ---- Regions: the first run lists its calls, so that the second run finds their nodes ---- */
 
 static uint64_t hash_shapes(const wg_call *call) {
+    const int inputs = call->input_count;
     uint64_t hash = WG__HASH_BEGIN;
-    for (int i = 0; i < call->input_count; i++)
-        hash = hash_spec(hash, &call->input_specs[i]);
-    for (int j = 0; j < call->output_count; j++)
-        hash = hash_spec(hash, &call->outputs[j]->spec);
+    for (int k = 0; k < inputs + call->output_count; k++) {
+        const wg_spec *spec = k < inputs ? &call->input_specs[k] : &call->outputs[k - inputs]->spec;
+        hash = wg__hash(hash, &spec->dtype, sizeof spec->dtype);
+        hash = wg__hash(hash, &spec->ndim, sizeof spec->ndim);
+        hash = wg__hash(hash, spec->shape, (size_t)wg__larger(spec->ndim, 0) * sizeof *spec->shape);
+    }
     return hash;
 }
 
-/* Makes a new node part of the region whose first run this is: notes versions, without saving
- * tensors. */
+/* In the first run of a region: adds a new node to the region. Stores the versions of the inputs,
+ * but saves no tensors. */
 static int region_add(wg_node *node, const wg_call *call) {
     wg__region *region = wg__active_region.region;
     if (wg__reserve(&region->calls, region->count, &region->capacity, region->count + 1,
@@ -235,12 +228,8 @@ static int region_add(wg_node *node, const wg_call *call) {
     return 0;
 }
 
-void wg__node_unfill(wg_node *node) {
-    node->lacks |= drop_all(node);
-}
-
-/* In the second run of a region: gives the node of the same call in the first run, after saving the
- * tensors that the node lacks; NULL when the node is gone, and outside of a second run. -1 with
+/* In the second run of a region: finds the node of the same call in the first run and saves the
+ * tensors that the node lacks. NULL if the node was freed, and outside of a second run. -1 with
  * GRADIENT if the runs differ. */
 static int find_replayed(const wg_call *call, wg_node **node) {
     *node = NULL;
@@ -261,8 +250,8 @@ static int find_replayed(const wg_call *call, wg_node **node) {
     *node = first->node;
     if (!*node)
         return 0;
-    /* The same tensor has the same version in both runs, unless it was written in between. This
-     * matters even where this node saves nothing, because others save what it computed. */
+    /* The same tensor has the same version in both runs, unless it was written in between. A write
+     * matters even where this node saves nothing: another node may save the outputs. */
     for (int i = 0; i < call->input_count; i++)
         if (call->inputs[i] && (*node)->inputs[i].version != wg__tensor_version(call->inputs[i]))
             return wg__op_fail(call, WG_ERROR_GRADIENT,
@@ -278,8 +267,8 @@ static int find_replayed(const wg_call *call, wg_node **node) {
 
 /* ---- Recording a call ---- */
 
-/* The caller's reference to the node goes to the first of them. */
-static void give_outputs(wg_node *node, const wg_call *call) {
+/* Sets the node of the floating outputs. The first one takes over the caller's reference. */
+static void attach_outputs(wg_node *node, const wg_call *call) {
     bool is_held = false;
     for (int j = 0; j < call->output_count; j++) {
         wg_tensor *output = call->outputs[j];
@@ -301,7 +290,7 @@ static int record(const wg_call *call) {
         return -1;
     if (node) {
         wg__node_retain(node);
-        give_outputs(node, call);
+        attach_outputs(node, call);
         return 0;
     }
     const wg_op *op = call->op;
@@ -327,7 +316,7 @@ static int record(const wg_call *call) {
         node->edges[i] = (wg__edge){input->node, input->output_index};
         wg__node_retain(input->node);
     }
-    give_outputs(node, call);
+    attach_outputs(node, call);
     return 0;
 }
 
@@ -350,7 +339,7 @@ static const wg__autograd_hooks autograd_hooks = {
 int wg_set_requires_grad(wg_tensor *x, bool wanted) {
     if (!x)
         return -1;
-    if (x->node && !is_leaf(x->node))
+    if (x->node && x->node->op)
         return wg_fail(WG_ERROR_GRADIENT, "set_requires_grad",
                        "the tensor was computed by %s; only leaves can be told, detach it first",
                        x->node->op->name);
@@ -401,12 +390,13 @@ wg_tensor *wg_detach(wg_tensor *x) {
     return y && x->tangents && wg__forward()->detach_samples(y, x->tangents) < 0 ? NULL : y;
 }
 
-/* ---- Hooks: a list on the node for the gradients of its outputs. Those on a leaf whose gradient
- * is complete are another list, which leaves backward free to add to the gradient in place. ---- */
+/* ---- Hooks. A node has a list of hooks on the gradients of its outputs. Hooks that run when a
+ * leaf's gradient is complete are in a second list; they allow backward to add to the gradient in
+ * place. ---- */
 
 static atomic_int last_id;
 
-/* Puts a copy at the end of a list; its id, or -1. */
+/* Appends a copy to a list. Returns the hook's id, or -1. */
 static int append(wg__hook **place, wg__hook hook) {
     wg__hook *added = wg__alloc(sizeof *added);
     if (!added)
@@ -425,7 +415,7 @@ int wg_register_hook(wg_tensor *x, wg_gradient_hook hook, void *context) {
     if (!x->node)
         return wg_fail(WG_ERROR_GRADIENT, "register_hook", "the tensor requires no gradient");
     if (wg__active_region.again && x->node->region == wg__active_region.region) {
-        /* The first run of a checkpointed function has registered it; 0: it was removed since. */
+        /* The first run of the checkpointed function registered the hook; 0: removed since then. */
         const wg__hook *first = x->node->hooks;
         while (first && (first->output_index != x->output_index || first->function != hook ||
                          first->context != context))
@@ -464,7 +454,8 @@ static bool remove_from(wg__hook **place, int output_index, int id) {
         if (found->id != id || found->output_index != output_index)
             continue;
         *place = found->next;
-        free_hook(found);
+        wg_release(found->leaf);
+        wg__free(found);
         return true;
     }
     return false;
@@ -479,8 +470,8 @@ int wg_remove_hook(wg_tensor *x, int id) {
     return wg_fail(WG_ERROR_ARGUMENT, "remove_hook", "the tensor has no hook %d", id);
 }
 
-/* The first hook of that output with a higher id: ids grow along a list, and the one that ran last
- * may have removed itself. */
+/* The first hook of an output whose id is above `id`. Ids grow along a list, so the search works
+ * even if the hook with this id has removed itself. */
 static const wg__hook *hook_after(const wg__hook *hook, int output_index, int id) {
     while (hook && (hook->id <= id || hook->output_index != output_index))
         hook = hook->next;

@@ -1,4 +1,4 @@
-/* Functions that the files of autograd/ share, a section for each file. Each file calls only those
+/* Functions that the files of autograd/ share, a section for each file. A file calls only files
  * before it in this list:
  *
  *     anomaly   graph   activation_checkpointing   backward   forward   vmap   functional
@@ -11,8 +11,9 @@
 
 /* ---- anomaly.c: which op made the first NaN, and its caller ---- */
 
-/* Anomaly mode for the search for what made a loss or a gradient infinite or NaN: infinities count
- * as NaNs do, and the error names the layer in place of the caller. Returns whether it was on. */
+/* Anomaly mode that finds infinities as well as NaNs; the error names the layer in place of the
+ * caller. The trainer uses it to explain an infinite loss or gradient. Returns whether it was on.
+ */
 bool wg__set_nonfinite_mode(bool on);
 
 /* Where a recorded call came from. */
@@ -25,11 +26,11 @@ typedef struct wg__origin {
     void *frames[32]; /* return addresses, the innermost first */
 } wg__origin;
 
-/* An origin for a call that is being recorded; NULL without an error when the mode is off. */
+/* Makes the origin of a call that is being recorded; NULL and 0 when the mode is off. */
 int wg__origin_make(wg__origin **origin);
 
-/* Suspends the checks until wg__anomaly_leave. Calls recorded meanwhile get `node` as the op in
- * whose vjp they ran; NULL leaves that as it is. */
+/* Suspends the checks until wg__anomaly_leave. The origin of calls recorded meanwhile names `node`
+ * as the op whose vjp ran; NULL keeps the node of an outer vjp. */
 typedef struct wg__anomaly_state {
     bool checks;
     const wg_node *within;
@@ -50,8 +51,8 @@ int wg__check_jvp(const wg_call *call, wg_tensor *const *tangents,
  *                          |   `--edge 1--> ...
  *                          `--> saved inputs, outputs and extras
  *
- * An edge counts as a reference to its target, a tensor as one to its node. A saved output is held
- * without its node, which would be a cycle; backward gives it the node back. ---- */
+ * An edge counts as a reference to its target, a tensor as one to its node. A saved output is kept
+ * without its node, which would be a cycle; backward sets its node again. ---- */
 
 typedef struct wg__edge {
     wg_node *node; /* NULL: this input requires no gradient */
@@ -67,8 +68,8 @@ typedef struct wg__hook {
     int id;
     int output_index;
     wg_gradient_hook function;          /* NULL: a hook of the leaf's post_hooks */
-    wg_post_accumulate_grad_hook after; /* the function of such a hook */
-    wg_tensor *leaf;                    /* of such a hook; kept, without the node */
+    wg_post_accumulate_grad_hook after; /* the function of a post hook */
+    wg_tensor *leaf;                    /* of a post hook; kept, without the node */
     void *context;
     struct wg__hook *next; /* registered later */
 } wg__hook;
@@ -80,7 +81,7 @@ struct wg_node {
     const wg_op *op; /* NULL: a leaf */
     int input_count;
     int output_count;
-    wg__edge *edges;       /* input_count; these arrays stand behind the node, in its block */
+    wg__edge *edges;       /* input_count; in the node's block, as the arrays below */
     wg__saved *inputs;     /* input_count */
     wg__saved *outputs;    /* output_count */
     wg_tensor **gradients; /* output_count: a leaf's, or under wg_retain_grad; kept */
@@ -89,7 +90,7 @@ struct wg_node {
     void *options;         /* a copy */
     wg_tensor *extras[WG_MAX_SAVED];
     bool retains[WG_MAX_OUTPUTS];
-    bool freed;            /* backward has released what was saved */
+    bool freed;            /* backward has released the saved tensors */
     wg__hook *hooks;       /* of its outputs */
     wg__hook *post_hooks;  /* of a leaf, for when its gradient is complete */
     wg__origin *origin;    /* anomaly mode's, or NULL */
@@ -97,16 +98,19 @@ struct wg_node {
     int64_t region_call;   /* its number among the region's calls */
     bool lacks;            /* its saved tensors were dropped: the region must run again first */
     wg_tensor *rounded;    /* output 0 in bf16, for ops that save it so; kept, or NULL */
-    uint64_t rounded_from; /* the version of output 0 that it was made of */
-    uint64_t visit;        /* of the backward pass that saw it last */
-    int64_t slot;          /* its place in that pass's table */
-    wg_node *next_to_free; /* the list by which release walks instead of recursing */
+    uint64_t rounded_from; /* the version of output 0 that `rounded` is a copy of */
+    uint64_t visit;        /* the id of the last backward pass that reached the node */
+    int64_t slot;          /* its place in the table of that pass */
+    wg_node *next_to_free; /* in the list of wg__node_release, which does not recurse */
 };
 
 void wg__node_retain(wg_node *node);
 void wg__node_release(wg_node *node);
 
-/* Releases the saved tensors of a node, after backward has used them. */
+/* Releases the saved tensors of a node; whether there were any. */
+bool wg__node_drop_saved(wg_node *node);
+
+/* Releases the saved tensors after backward has used them, and marks the node as freed. */
 void wg__node_free_saved(wg_node *node);
 
 /* Fills in the call that the vjp of a node sees; its saved inputs go into `inputs`. The caller sets
@@ -121,17 +125,17 @@ int wg__post_hooks_run(wg_node *node);
 
 /* ---- graph.c, continued: regions, functions that run twice under activation checkpointing.
  *
- *     first run    each recorded call makes its node, which saves nothing and is noted here
- *     second run   call i fills in what node i lacks, and gives its outputs that node
+ *     first run    each recorded call makes its node, which saves nothing and is listed here
+ *     second run   call i saves the tensors that node i lacks, and its outputs get node i
  *
  * So the graph is the one of the first run. Nodes count as references to their region; the region's
- * pointers to nodes do not count. A call whose node is gone is recorded afresh, and goes with the
- * second run's scope. ---- */
+ * pointers to nodes do not count. If a node was freed, its call is recorded as a new node, which is
+ * freed with the scope of the second run. ---- */
 
 typedef struct wg__region_call {
     const wg_op *op;
     uint64_t shapes; /* a hash of all specs */
-    wg_node *node;   /* NULL: gone */
+    wg_node *node;   /* NULL: freed */
 } wg__region_call;
 
 /* A generator and its state before the first run. */
@@ -165,12 +169,9 @@ extern WG__THREAD_LOCAL wg__region_run wg__active_region;
 
 void wg__region_release(wg__region *region);
 
-/* Drops the tensors that a failed second run gave a node. */
-void wg__node_unfill(wg_node *node);
-
 /* ---- activation_checkpointing.c ---- */
 
-/* Runs the region of a node once more, and so fills in what its nodes lack. */
+/* Runs the region of a node once more, which saves the tensors that its nodes lack. */
 int wg__region_run_again(const wg_node *node);
 
 /* Runs the function, which must set all its outputs. */
@@ -179,12 +180,12 @@ int wg__call_function(wg_function function, void *context, int input_count,
                       const char *where);
 
 /* Moves results one scope out, or after a failure makes them NULL. `results` may be NULL. */
-void wg__hand_out(int status, int count, wg_tensor **results);
+void wg__escape_results(int status, int count, wg_tensor **results);
 
 /* ---- backward.c ---- */
 
-/* A handle in place of x where a walk of wg_grad can stop: x passed through a recorded op, or,
- * where x requires no gradient, a leaf. [scope] */
+/* A handle in place of x where a backward pass of wg_grad can stop: the output of a recorded
+ * identity op on x, or a leaf if x requires no gradient. [scope] */
 wg_tensor *wg__stand_in(wg_tensor *x);
 
 /* ---- forward.c: dual numbers. A handle may carry tangents, one for each wg_jvp that it takes part
@@ -194,9 +195,9 @@ wg_tensor *wg__stand_in(wg_tensor *x);
  *
  * A level is one run of wg_jvp; numbers grow, so that an inner run has the higher one. An op
  * removes the highest level among its inputs, and runs on inputs that carry lower levels only (this
- * run takes care of lower levels and of recording). op->jvp, on the same inputs, gives the outputs'
- * tangent of the highest level. So the levels never mix (Siskind & Pearlmutter 2005), and jvps,
- * which are public ops, are differentiated by the lower levels and recorded like all else.
+ * run handles lower levels and recording). op->jvp, on the same inputs, gives the outputs' tangent
+ * of the highest level. So the levels never mix (Siskind & Pearlmutter 2005). A jvp consists of
+ * public ops, so lower levels differentiate it and the graph records it.
  *
  * Handles share a list by counting its first entry. A level knows its entries and empties them when
  * it ends: a node that saved a dual tensor and outlives the level then holds a plain one. ---- */
@@ -217,21 +218,22 @@ extern WG__THREAD_LOCAL wg__level *wg__innermost_level;
 void wg__level_begin(wg__level *level);
 void wg__level_end(wg__level *level);
 
-/* Gives x, which carries no level so high, a tangent. */
+/* Adds a tangent to x. The tangents that x carries are of lower levels. */
 int wg__tangent_push(wg_tensor *x, wg__level *level, wg_tensor *tangent);
 
 /* Copies the tangents of inputs and outputs to the tensors that the call's node saved, for a
  * backward pass in the same level. */
 void wg__mark_saved(const wg_call *call);
 
-/* The tangent of x in that level, which is the highest that x can carry; NULL: zero. Borrowed. */
+/* The tangent of x in `level`, the highest level that x can carry; NULL: zero. Borrowed. */
 wg_tensor *wg__tangent_of(const wg_tensor *x, const wg__level *level);
 
-/* A handle in the innermost scope as x, without that level, the highest that x can carry. */
+/* An alias of x in the innermost scope without the tangent of `level`, the highest level that x can
+ * carry. */
 wg_tensor *wg__primal(wg_tensor *x, const wg__level *level);
 
-/* ---- vmap.c: a level of wg_vmap. The handle of one sample has no memory; its entry holds all
- * samples, as axis 0 of a tensor that carries lower levels only.
+/* ---- vmap.c: a level of wg_vmap. A sample handle has the shape of a single sample and no memory;
+ * its entry holds all samples, as axis 0 of a tensor that carries lower levels only.
  *
  *     x (3, 4) --> entry of level 7: (samples, 3, 4) --> ...
  *

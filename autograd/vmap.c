@@ -1,12 +1,12 @@
-/* Many samples in one pass: wg_vmap, and running an op on tensors of which each sample has its own.
- * internal.h has the idea. */
+/* Many samples in one pass: wg_vmap, and the run of an op on batched inputs. internal.h explains
+ * the method. */
 #include "autograd/internal.h"
 
 #include <string.h>
 
 #include "tensor/ops/support.h"
 
-/* A handle of one sample, for a tensor with all of them. [scope] */
+/* A sample handle for a tensor that holds all samples. [scope] */
 static wg_tensor *sample_of(wg_tensor *all, wg__level *level) {
     wg_spec spec = all->spec;
     spec.ndim--;
@@ -15,7 +15,7 @@ static wg_tensor *sample_of(wg_tensor *all, wg__level *level) {
     return x && wg__tangent_push(x, level, all) < 0 ? NULL : x;
 }
 
-/* Takes the outputs of a batching rule, and records the op on the handles of one sample. */
+/* Makes sample handles for the outputs of a batching rule, and records the op on the handles. */
 static int finish(wg_call *call, wg_tensor *const *all, wg__level *level) {
     for (int j = 0; j < call->output_count; j++) {
         char is[128];
@@ -85,8 +85,8 @@ static wg_tensor *all_values(wg_tensor *x) {
     return x;
 }
 
-/* A handle of one sample for each batched input, whose samples become axis 0; -1 with [INDEX,
- * SHAPE, ARGUMENT]. */
+/* Makes a sample handle for each batched input, after moving the axis of samples to the front. -1
+ * with [INDEX, SHAPE, ARGUMENT]. */
 static int make_handles(wg__level *level, int count, wg_tensor *const *inputs, const int *axes,
                         wg_tensor **handles) {
     for (int i = 0; i < count; i++) {
@@ -113,7 +113,7 @@ static int make_handles(wg__level *level, int count, wg_tensor *const *inputs, c
     return 0;
 }
 
-/* All samples of an output; a view that repeats it if it is the same for all. */
+/* All samples of an output. An output that is equal for all samples becomes an expanded view. */
 static wg_tensor *all_samples(wg_tensor *y, const wg__level *level) {
     wg_tensor *all = wg__tangent_of(y, level);
     if (all)
@@ -149,7 +149,7 @@ int wg_vmap(wg_function function, void *context, int input_count, wg_tensor *con
         outputs[j] = all_samples(outputs[j], &level);
         status = outputs[j] ? 0 : -1;
     }
-    wg__hand_out(status, output_count, outputs);
+    wg__escape_results(status, output_count, outputs);
     wg_scope_end(&scope, NULL);
     wg__level_end(&level);
     wg__free(handles);

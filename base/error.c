@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 /* The thread's error, NULL before its first. The error itself is on the heap, because a program
- * that loads the library with dlopen, such as Python, has room for only a few hundred bytes of
- * thread-local variables. */
+ * that loads the library with dlopen (Python) has room for only a few hundred bytes of thread-local
+ * variables. */
 static _Thread_local wg_error *pending;
 static _Thread_local bool is_pending;
 

@@ -35,7 +35,7 @@
 
 enum { LONGEST_LINE = 4096 };
 
-/* The text behind `key` in the first line that begins with it; NULL if there is no such line. */
+/* The text behind `key` in the first line that begins with it; NULL without it. */
 static const char *read_line(const char *path, const char *key, char line[LONGEST_LINE]) {
     FILE *file = fopen(path, "re");
     const char *found = NULL;
