@@ -1,5 +1,5 @@
-/* Adafactor   (Shazeer & Stern 2018, algorithms 4 and 5, without momentum, as T5 was trained): the
- * second moments of a matrix are kept as the means of its rows and of its columns,
+/* Adafactor   (Shazeer & Stern 2018, algorithms 4 and 5, without momentum, as T5 was trained). The
+ * state of a matrix is the means of its second moments along rows and columns,
  *
  *              C 0 1 2 3
  *          R    +-------+
@@ -8,8 +8,8 @@
  *          2    |       |
  *               +-------+
  *
- * Of a tensor with more axes than two the last two are factored, those before count matrices. As
- * the update is clipped by its own root mean square, the gradient is read three times. */
+ * A tensor with more than two axes is a stack of matrices in its last two axes. The update is
+ * clipped by its root mean square, so the gradient is read three times. */
 #include "optim/internal.h"
 
 #include <math.h>
@@ -17,16 +17,15 @@
 
 #include "tensor/internal.h"
 
-/* A tensor as `matrices` of rows x columns, in blocks of whole rows, which are the units of
- * parallel work: the same at any number of threads. A vector is one row, in blocks of WG__GRAIN
- * columns. */
+/* A tensor as `matrices` of rows x columns. The units of parallel work are blocks of whole rows,
+ * the same at any number of threads. */
 typedef struct layout {
     int64_t matrices, rows, columns;
-    int64_t blocks;     /* of one matrix */
-    int64_t block_rows; /* in each but the last */
+    int64_t blocks;     /* in a matrix */
+    int64_t block_rows; /* in each block but the last */
 } layout;
 
-/* So that the column sums of the blocks stay few. */
+/* Blocks of a matrix; each of them has an array of column sums. */
 enum { MAX_BLOCKS = 64 };
 
 static layout layout_of(const wg_tensor *parameter) {
@@ -115,7 +114,7 @@ static void set_number(const wg__optimizer_entry *entry, void *numbers, int64_t 
         ((float *)numbers)[at] = (float)value;
 }
 
-/* Moves number `at` of a state towards `value`, and gives where it is then. */
+/* Moves number `at` of a state towards `value` by the factor 1 - beta2, and returns it. */
 static double blend_state(const tensor_step *step, int state, int64_t at, double value) {
     void *numbers = wg__entry_state(step->entry, state, 0);
     const double before =
@@ -129,13 +128,17 @@ static double blend_state(const tensor_step *step, int state, int64_t at, double
 
 /* The rows of a block: rows of the whole tensor, all within one matrix. */
 typedef struct block {
-    int64_t matrix, first_row, last_row;
+    int64_t first_row, last_row;
+    const void *column_factors; /* of the matrix */
 } block;
 
-static block block_at(const layout *own, int64_t number) {
-    int64_t matrix = number / own->blocks, first = number % own->blocks * own->block_rows;
-    int64_t last = first + own->block_rows < own->rows ? first + own->block_rows : own->rows;
-    return (block){matrix, matrix * own->rows + first, matrix * own->rows + last};
+static block block_at(const tensor_step *step, int64_t number) {
+    const layout *own = &step->layout;
+    const int64_t matrix = number / own->blocks, first = number % own->blocks * own->block_rows;
+    const int64_t last = wg__smaller(first + own->block_rows, own->rows);
+    const size_t size = wg_dtype_size(step->entry->dtype);
+    return (block){matrix * own->rows + first, matrix * own->rows + last,
+                   (const char *)step->column_factors + (size_t)(matrix * own->columns) * size};
 }
 
 static void sum_squares(int64_t first, int64_t last, void *context) {
@@ -143,7 +146,7 @@ static void sum_squares(int64_t first, int64_t last, void *context) {
     const wg_adafactor_options *options = &step->optimizer->options.adafactor;
     int64_t columns = step->layout.columns;
     for (int64_t number = first; number < last; number++) {
-        block own = block_at(&step->layout, number);
+        block own = block_at(step, number);
         double *column_sums = step->column_sums + number * columns;
         memset(column_sums, 0, (size_t)columns * sizeof *column_sums);
         for (int64_t row = own.first_row; row < own.last_row; row++)
@@ -186,21 +189,16 @@ static void update_rows(tensor_step *step) {
     }
 }
 
-static const void *column_factors(const tensor_step *step, int64_t matrix) {
-    size_t size = wg_dtype_size(step->entry->dtype);
-    return (const char *)step->column_factors + (size_t)(matrix * step->layout.columns) * size;
-}
-
 static void measure_update(int64_t first, int64_t last, void *context) {
     const tensor_step *step = context;
     int64_t columns = step->layout.columns;
     for (int64_t number = first; number < last; number++) {
-        block own = block_at(&step->layout, number);
+        block own = block_at(step, number);
         double sum = 0;
         for (int64_t row = own.first_row; row < own.last_row; row++)
             sum += step->loops->factored_sum(
                 columns, step->optimizer->gradient_scale * step->row_sums[row],
-                wg__entry_gradient(step->entry, row * columns), column_factors(step, own.matrix));
+                wg__entry_gradient(step->entry, row * columns), own.column_factors);
         step->update_sums[number] = sum;
     }
 }
@@ -209,11 +207,11 @@ static void apply_update(int64_t first, int64_t last, void *context) {
     const tensor_step *step = context;
     int64_t columns = step->layout.columns;
     for (int64_t number = first; number < last; number++) {
-        block own = block_at(&step->layout, number);
+        block own = block_at(step, number);
         for (int64_t row = own.first_row; row < own.last_row; row++)
             step->loops->factored_apply(columns, step->keep, step->step_size * step->row_sums[row],
                                         wg__entry_gradient(step->entry, row * columns),
-                                        column_factors(step, own.matrix),
+                                        own.column_factors,
                                         wg__entry_weight(step->entry, row * columns));
     }
 }
@@ -280,7 +278,7 @@ static int step(wg_optimizer *optimizer, double learning_rate) {
     return 0;
 }
 
-/* The root mean squares of update and weights are taken over the whole parameter. */
+/* A parameter is stepped whole: the root mean squares of its update and weights cover all of it. */
 static const wg__optimizer_rule adafactor = {.prepare = prepare, .step = step, .steps_whole = true};
 
 wg_optimizer *wg_adafactor_new(const wg_adafactor_options *options) {

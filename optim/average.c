@@ -1,4 +1,4 @@
-/* Averages of weights: see optimizer.h. */
+/* Averages of weights: see internal.h. */
 #include "optim/internal.h"
 
 #include <string.h>
@@ -6,18 +6,10 @@
 #include "base/array.h"
 #include "tensor/internal.h"
 
-typedef struct entry {
+typedef struct wg__average_entry {
     wg_tensor *tensor;  /* borrowed */
     wg_tensor *average; /* kept */
 } entry;
-
-struct wg_average {
-    double decay;
-    int64_t updates;
-    entry *entries;
-    int64_t count, capacity;
-    const wg__optimizer_kernels *kernels;
-};
 
 wg_average *wg__average_new(double decay) {
     if (!(decay >= 0 && decay < 1))
@@ -124,12 +116,4 @@ void wg__average_swap(wg_average *average) {
     run_pass(average, swap_range, 0);
     for (int64_t i = 0; i < average->count; i++)
         wg_tensor_touch(average->entries[i].tensor);
-}
-
-int64_t wg__average_updates(const wg_average *average) {
-    return average->updates;
-}
-
-void wg__average_set_updates(wg_average *average, int64_t updates) {
-    average->updates = updates;
 }

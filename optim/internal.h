@@ -1,5 +1,5 @@
-/* What the files of optim/ share: the kernels' table, the optimizer's struct, and the walk over its
- * parameters. */
+/* Internals of the optimizers: the table of kernels, the optimizer's record, the parallel loop over
+ * its parameters, sharding, and averages of weights. */
 #ifndef WG_OPTIM_INTERNAL_H
 #define WG_OPTIM_INTERNAL_H
 
@@ -9,8 +9,8 @@
 /* ---- The loops of the optimizers over contiguous elements, compiled once for each instruction
  * set.
  *
- * Pointers to elements are to f32 or f64, by the table that a loop is taken from. In all rates the
- * gradient is g' = gradient_scale g: clipping costs no pass of its own. ---- */
+ * Elements are f32 or f64: there is a table of loops for each. All loops multiply the gradient by
+ * gradient_scale, g' = gradient_scale g, so that clipping needs no extra pass over memory. ---- */
 
 /* The numbers of a step of Adam or AdamW, with lr and the bias corrections folded in. */
 typedef struct wg__adam_rates {
@@ -37,7 +37,7 @@ typedef struct wg__lion_rates {
     double keep, step_size;
 } wg__lion_rates;
 
-/* Sums are in double; where they are of n squares, those are of REAL numbers. */
+/* Sums are in double. */
 typedef struct wg__optimizer_loops {
     /* sum x^2 */
     double (*square_sum)(int64_t n, const void *x);
@@ -87,7 +87,7 @@ typedef struct wg__optimizer_kernels {
     wg__optimizer_loops f32, f64;
 } wg__optimizer_kernels;
 
-/* Those of each instruction set; the base alone where the processor is no x86-64. */
+/* The kernels for each instruction set; only the base ones on processors other than x86-64. */
 extern const wg__optimizer_kernels wg__optimizer_kernels_base;
 extern const wg__optimizer_kernels wg__optimizer_kernels_v3;
 extern const wg__optimizer_kernels wg__optimizer_kernels_v4;
@@ -103,18 +103,18 @@ typedef struct wg__optimizer_entry {
     bool no_decay;
     double rate;        /* of its group: the learning rate as a multiple of the step's */
     double decay;       /* of its group; -1: the optimizer's */
-    bool as_matrix;     /* the rule's own: whether it is updated as a matrix */
-    int64_t begin, end; /* the elements that are stepped here: all, unless it is sharded */
-    bool used;          /* summed over ranks: it has a gradient in this step */
+    bool as_matrix;     /* Muon and Adafactor update it as a matrix */
+    int64_t begin, end; /* the elements that this process steps: all, unless it is sharded */
+    bool used;          /* it has a gradient on any rank in this step */
     int state_count;
     const char *slots[WG__MAX_STATES];
-    wg_tensor *states[WG__MAX_STATES];   /* kept; sharded: the part that is here, flat */
+    wg_tensor *states[WG__MAX_STATES];   /* kept; sharded: this rank's part, flat */
     wg_spec state_specs[WG__MAX_STATES]; /* of whole states */
     wg_dtype dtype;                      /* of the parameter when it was added */
-    const void *gradient; /* during a walk: contiguous elements, NULL if there is none */
-    int64_t first_chunk;  /* the number of its first chunk */
-    int hook;             /* during a step in backward: on the parameter; 0: none */
-    bool stepped;         /* in that step */
+    const void *gradient;                /* during a walk: contiguous elements; NULL: no gradient */
+    int64_t first_chunk;                 /* the number of its first chunk */
+    int hook;                            /* during a step in backward: on the parameter; 0: none */
+    bool stepped;                        /* the step in backward has updated it */
 } wg__optimizer_entry;
 
 /* Elements [begin, end) of an entry, which are chunk number `chunk` of the walk. */
@@ -133,34 +133,35 @@ typedef struct wg__optimizer_rule {
     /* One update of every entry from optimizer->first to last that has a gradient, as step number
      * optimizer->steps: the update of an entry depends on no other entry. -1 with an error. */
     int (*step)(wg_optimizer *optimizer, double learning_rate);
-    /* Whether the update of an element depends on other elements of its parameter, which is then
-     * stepped as a whole by one rank: always, or as a function says (NULL: never). */
+    /* Whether the update of an element depends on other elements of its parameter, so that a single
+     * rank must step the whole parameter: always, or if a function says so (NULL: never). */
     bool steps_whole;
     bool (*is_whole)(const wg_optimizer *optimizer, const wg__optimizer_entry *entry);
+    bool couples_decay; /* Adam: the decay is a part of the gradient */
 } wg__optimizer_rule;
 
-/* A group that was added, with its own copy of the names. */
+/* A group that was added, with a copy of its names. */
 typedef struct wg__optimizer_group {
     wg_parameter_group group;
-    int64_t parameters; /* whose names match, also if a later group has them */
+    int64_t parameters; /* whose names match, even if a later group applies to them */
 } wg__optimizer_group;
 
-/* ZeRO   (Rajbhandari et al. 2020): each rank of a group has the state of its share of all
- * parameters, and steps that. See shard.c. Without it a rank steps everything. */
+/* ZeRO   (Rajbhandari et al. 2020): each rank of a group steps a share of the parameters and stores
+ * the state of this share. See shard.c. */
 typedef struct wg__optimizer_shard {
-    wg_group *group; /* borrowed; NULL: this process steps everything */
-    int64_t *bounds; /* (count, ranks + 1): rank r steps elements [bounds[r], bounds[r + 1]) */
-    char *gradients; /* sums over ranks, f32 or f64, of the elements that are stepped here, one
-                      * entry after the other, the last one first; NULL: those of the parameters */
-    int64_t *starts; /* (count) where those of each entry begin, in elements */
-    int64_t elements;
+    wg_group *group;  /* borrowed; NULL: this process steps everything */
+    int64_t *bounds;  /* (count, ranks + 1): rank r steps elements [bounds[r], bounds[r + 1]) */
+    char *gradients;  /* sums over ranks of the gradients of this rank's elements, f32 or f64, from
+                       * the last entry to the first; NULL: gradients are read from the parameters */
+    int64_t *starts;  /* (count) offset of each entry in `gradients`, in elements */
+    int64_t elements; /* in `gradients` */
 } wg__optimizer_shard;
 
 /* A step during a backward pass. */
 typedef struct wg__step_in_backward {
     bool open; /* between wg_optimizer_step_begin and wg_optimizer_step_end */
     double learning_rate;
-    double *norm;    /* of the caller; NULL: gradients are not measured */
+    double *norm;    /* the caller's variable; NULL: gradients are not measured */
     int64_t stepped; /* entries so far */
 } wg__step_in_backward;
 
@@ -185,14 +186,14 @@ struct wg_optimizer {
     int64_t count, capacity;
     wg__optimizer_group *groups;
     int64_t group_count, group_capacity;
-    int64_t first, last;   /* which entries are walked over: from first to before last */
+    int64_t first, last;   /* a walk covers entries [first, last) */
     double *partial_norms; /* a sum of squares for each chunk of all entries */
     int64_t chunks;
     wg__optimizer_shard shard;
-    void *scratch; /* space that a rule asked for, for one entry at a time */
+    void *scratch; /* working memory of the rule, for one entry at a time */
     size_t scratch_size;
     double gradient_scale; /* the factor of gradients in the next step: 1 unless clipped */
-    bool not_finite;       /* the gradients, when they were last measured */
+    bool not_finite;       /* the last measured gradients had a NaN or infinity */
     wg__step_in_backward in_backward;
 };
 
@@ -200,35 +201,35 @@ struct wg_optimizer {
  * with MEMORY. */
 wg_optimizer *wg__optimizer_new(const wg__optimizer_rule *rule, const void *options, size_t size);
 
-/* Gives an entry one more state, zeros of its parameter's dtype. `slot` is static. [MEMORY] */
+/* Adds a state to an entry, zeros of its parameter's dtype. `slot` is static. [MEMORY] */
 int wg__optimizer_add_state(wg__optimizer_entry *entry, const char *slot, int ndim,
                             const int64_t *shape);
 
-/* The same, of the parameter's shape. */
+/* Adds a state of the parameter's shape. */
 int wg__optimizer_add_state_like(wg__optimizer_entry *entry, const char *slot);
 
 /* Makes optimizer->scratch at least so large. [MEMORY] */
 int wg__optimizer_reserve_scratch(wg_optimizer *optimizer, size_t size);
 
-/* Those for the instruction set of the processor. */
+/* The kernels for the instruction set of the processor. */
 const wg__optimizer_kernels *wg__optimizer_kernels_for_cpu(void);
 
 /* The loops for the dtype of an entry. */
 const wg__optimizer_loops *wg__optimizer_loops_of(const wg_optimizer *optimizer,
                                                   const wg__optimizer_entry *entry);
 
-/* The decay of an entry, where that of the optimizer is `usual`. */
+/* The decay of an entry; `usual` is the optimizer's decay. */
 static inline double wg__entry_decay(const wg__optimizer_entry *entry, double usual) {
     return entry->no_decay ? 0 : entry->decay >= 0 ? entry->decay : usual;
 }
 
-/* Elements `at` and on of an entry's gradient, parameter and states. */
+/* The address of element `at` in an entry's gradient, parameter or state. */
 const void *wg__entry_gradient(const wg__optimizer_entry *entry, int64_t at);
 void *wg__entry_weight(const wg__optimizer_entry *entry, int64_t at);
 void *wg__entry_state(const wg__optimizer_entry *entry, int state, int64_t at);
 
-/* Runs body on all chunks of the entries from first to last that have a gradient, in parallel.
- * Chunks are the same at any number of threads, and whatever is walked over with them. */
+/* Runs body on all chunks of entries [first, last) that have a gradient, in parallel. The chunks of
+ * an entry depend neither on the number of threads nor on first and last. */
 void wg__optimizer_walk(wg_optimizer *optimizer, wg__optimizer_body body, void *context);
 
 /* Refuses a step with a group that has no parameter. [ARGUMENT] */
@@ -254,16 +255,16 @@ void wg__optimizer_set_steps(wg_optimizer *optimizer, int64_t steps);
 
 /* ---- Sharding (shard.c) ---- */
 
-/* Before anything is added: only the share of this rank gets state, by wg__optimizer_shard_state
- * when all is added. A group of one changes nothing. */
-void wg__optimizer_begin_sharding(wg_optimizer *optimizer, wg_group *group);
+/* Sharding begins when shard.group is set, before any parameter is added: then wg_optimizer_add
+ * makes no state. */
 
-/* Divides the elements, the same on all ranks, and makes the state of this rank's share. [MEMORY]
- */
+/* After all parameters are added: divides the elements, the same on all ranks, and makes the state
+ * of this rank's share. [MEMORY] */
 int wg__optimizer_shard_state(wg_optimizer *optimizer);
 
-/* Makes a place for the sums of gradients, from which steps then read them: zeros. When all is
- * added, and divided. [DTYPE for parameters of several dtypes; ARGUMENT for none; MEMORY] */
+/* After wg__optimizer_shard_state: makes the array of gradient sums, zeros; steps read it in place
+ * of the parameters' gradients. [DTYPE for parameters of several dtypes; ARGUMENT without
+ * parameters; MEMORY] */
 int wg__optimizer_sum_gradients(wg_optimizer *optimizer);
 
 static inline bool wg__optimizer_is_sharded(const wg_optimizer *optimizer) {
@@ -276,9 +277,9 @@ void wg__optimizer_share(const wg_optimizer *optimizer, int64_t index, int rank,
 
 void wg__optimizer_shard_clear(wg_optimizer *optimizer);
 
-/* State number `index`, in the order of wg__optimizer_state, whole on rank 0, whose ranks 1 and on
- * wait in wg__optimizer_send_states until it calls wg__optimizer_end_gather, in every case.
- * [scope; IO, MEMORY] */
+/* Collects state number `index`, in the order of wg__optimizer_state, on rank 0. All other ranks
+ * wait in wg__optimizer_send_states; rank 0 must end their wait by wg__optimizer_end_gather, also
+ * after an error. [scope; IO, MEMORY] */
 wg_tensor *wg__optimizer_gather_state(const wg_optimizer *optimizer, int64_t index);
 int wg__optimizer_send_states(const wg_optimizer *optimizer);
 int wg__optimizer_end_gather(const wg_optimizer *optimizer);
@@ -294,7 +295,8 @@ int64_t wg__optimizer_state_bytes(const wg_optimizer *optimizer);
 int wg__optimizer_state(const wg_optimizer *optimizer, int64_t index, const char **slot,
                         const char **name, wg_tensor **tensor);
 
-/* The entry of that state, and which of its states it is in *state; NULL beyond the last. */
+/* The entry of state number `index`. *state: the number of the state in the entry. NULL beyond the
+ * last. */
 wg__optimizer_entry *wg__optimizer_state_entry(const wg_optimizer *optimizer, int64_t index,
                                                int *state);
 
@@ -315,7 +317,13 @@ WG__COMMAND const char *wg__schedule_name(wg_schedule_kind kind);
  *     ... evaluate ...
  *     wg__average_swap(average);     and back, bit for bit ---- */
 
-typedef struct wg_average wg_average;
+typedef struct wg_average {
+    double decay;
+    int64_t updates; /* so far; a resumed run sets it */
+    struct wg__average_entry *entries;
+    int64_t count, capacity;
+    const wg__optimizer_kernels *kernels;
+} wg_average;
 
 /* An average without tensors. decay d in (0, 1): exponential, a = d a + (1 - d) w; 0: the mean of
  * all updates. Either way the first update is a = w   (as PyTorch's AveragedModel). NULL with
@@ -325,20 +333,17 @@ wg_average *wg__average_new(double decay);
 /* Frees the average, not the tensors; NULL is allowed. */
 void wg__average_free(wg_average *average);
 
-/* Takes a tensor in, f32 or f64 and contiguous, which is borrowed and must outlive the average. Its
- * average is zeros until the first update. Before the first update only.
- * [ARGUMENT for a strided view, and for a tensor that shares memory with one that is here; DTYPE,
+/* Adds a contiguous tensor of f32 or f64, before the first update. The tensor is borrowed and must
+ * outlive the average. Its average is zeros until the first update.
+ * [ARGUMENT for a strided view, and for a tensor that shares memory with an added one; DTYPE,
  * MEMORY; STATE after an update] */
 int wg__average_add(wg_average *average, wg_tensor *tensor);
 
-/* Takes the tensors as they are now into their averages: one pass over memory, in parallel. */
+/* Updates the averages with the present values of the tensors: one pass over memory, in parallel.
+ */
 void wg__average_update(wg_average *average);
 
 /* Exchanges the tensors' contents and their averages. */
 void wg__average_swap(wg_average *average);
-
-/* The number of updates so far, and setting it when a run is resumed. */
-int64_t wg__average_updates(const wg_average *average);
-void wg__average_set_updates(wg_average *average, int64_t updates);
 
 #endif

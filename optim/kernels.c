@@ -1,5 +1,5 @@
-/* The optimizers' kernels for the instruction set that this file is compiled for: plain loops that
- * the compiler vectorises. */
+/* The optimizers' kernels: plain loops that the compiler vectorizes, compiled once for each
+ * instruction set. */
 #include "optim/internal.h"
 
 #include <float.h>

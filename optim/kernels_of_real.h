@@ -1,7 +1,8 @@
 /* The kernels on one floating type: kernels.c includes this once for each. No guard. */
 
-/* 0 for a number below the smallest normal one: the moments of rows that are seldom used
- * fade into subnormal numbers, on which some processors take a hundred cycles. NaN stays. */
+/* 0 for a number below the smallest normal one. The moments of rarely used rows decay into
+ * subnormal numbers, and some processors take a hundred cycles to add or multiply these. NaN stays.
+ */
 static inline REAL NAME(flushed)(REAL x) {
     return ABS(x) < SMALLEST ? 0 : x;
 }
@@ -11,10 +12,11 @@ static inline REAL NAME(sign)(REAL x) {
     return x > 0 ? 1 : x < 0 ? -1 : x;
 }
 
-/* Weights become keep w + rate x with a rate below 0: of a sum of two products each compiler fuses
- * the first with the addition, of a difference gcc for arm64 fuses the second. */
+/* Weights become keep w + rate x with a rate below 0, so that results have the same bits on all
+ * machines: compilers fuse the first product of a sum with the addition, but gcc for arm64 fuses
+ * the second product of a difference. */
 
-/* The sum of LANES columns, in which long sums are kept: an order that vector units can keep. */
+/* The total of LANES partial sums. Long sums use LANES of them, as vector units do. */
 static inline double NAME(sum_lanes)(const double *lanes) {
     double sum = 0;
     for (int lane = 0; lane < LANES; lane++)

@@ -1,12 +1,12 @@
-/* Parameters and state of all optimizers, and the order in which a step walks over memory.
+/* The parameters and state of an optimizer, and the parallel loop of a step over them.
  *
  * Chunks of WG__GRAIN elements are numbered through all parameters,
  *
  *     parameter 0 |0|1|2|   parameter 1 |3|   parameter 2 |4|   parameter 3 |5|6|
  *
- * so that one parallel loop covers large and small parameters alike, and a sum kept for each chunk
- * adds up to the same bits at any number of threads, whether parameters are walked over together
- * or one by one. */
+ * so that one parallel loop covers large and small parameters alike. Sums over parameters are added
+ * up chunk by chunk: they have the same bits at any number of threads, and whether a loop covers
+ * all parameters or a single one. */
 #include "config.h"
 
 #include "optim/internal.h"
@@ -18,10 +18,6 @@
 #include <fnmatch.h>
 #include <math.h>
 #include <string.h>
-
-static int64_t chunk_count(const wg__optimizer_entry *entry) {
-    return (wg_tensor_count(entry->parameter) + WG__GRAIN - 1) / WG__GRAIN;
-}
 
 typedef struct walk_context {
     const wg_optimizer *optimizer;
@@ -58,10 +54,11 @@ void wg__optimizer_walk(wg_optimizer *optimizer, wg__optimizer_body body, void *
         return;
     const wg__optimizer_entry *entries = optimizer->entries, *final = &entries[optimizer->last - 1];
     walk_context walk = {optimizer, entries[optimizer->first].first_chunk, body, context};
-    int64_t chunks = final->first_chunk + chunk_count(final) - walk.first_chunk, elements = 0;
+    const int64_t final_chunks = wg__ceil_divide(wg_tensor_count(final->parameter), WG__GRAIN);
+    int64_t chunks = final->first_chunk + final_chunks - walk.first_chunk, elements = 0;
     for (int64_t i = optimizer->first; i < optimizer->last; i++)
         elements += wg_tensor_count(entries[i].parameter);
-    /* Of many small parameters, as many chunks at once as are worth it. */
+    /* Chunks of small parameters are short, so a thread takes several at a time. */
     wg__parallel_for(chunks, 1 + chunks * (WG__GRAIN - 1) / (elements + 1), walk_range, &walk);
 }
 
@@ -70,20 +67,18 @@ const wg__optimizer_loops *wg__optimizer_loops_of(const wg_optimizer *optimizer,
     return entry->dtype == WG_F64 ? &optimizer->kernels->f64 : &optimizer->kernels->f32;
 }
 
-static void *element(const wg__optimizer_entry *entry, const void *data, int64_t at) {
-    return (char *)data + (size_t)at * wg_dtype_size(entry->dtype);
-}
-
 const void *wg__entry_gradient(const wg__optimizer_entry *entry, int64_t at) {
-    return element(entry, entry->gradient, at - entry->begin);
+    const size_t offset = (size_t)(at - entry->begin) * wg_dtype_size(entry->dtype);
+    return (const char *)entry->gradient + offset;
 }
 
 void *wg__entry_weight(const wg__optimizer_entry *entry, int64_t at) {
-    return element(entry, wg_tensor_data(entry->parameter), at);
+    return (char *)wg_tensor_data(entry->parameter) + (size_t)at * wg_dtype_size(entry->dtype);
 }
 
 void *wg__entry_state(const wg__optimizer_entry *entry, int state, int64_t at) {
-    return element(entry, wg_tensor_data(entry->states[state]), at - entry->begin);
+    const size_t offset = (size_t)(at - entry->begin) * wg_dtype_size(entry->dtype);
+    return (char *)wg_tensor_data(entry->states[state]) + offset;
 }
 
 /* Negated comparisons, so that NaN is refused. */
@@ -173,7 +168,7 @@ int wg__optimizer_reserve_scratch(wg_optimizer *optimizer, size_t size) {
     if (size <= optimizer->scratch_size)
         return 0;
     void *larger = wg__alloc(size);
-    if (!larger) /* steps of what was added before go on */
+    if (!larger) /* the old scratch still serves the parameters that were added before */
         return -1;
     wg__free(optimizer->scratch);
     optimizer->scratch = larger;
@@ -278,10 +273,6 @@ int wg_optimizer_layer_decay(wg_optimizer *optimizer, const char *layers, int64_
     return below ? wg_optimizer_add_group(optimizer, &lowest) : 0;
 }
 
-static bool has_name(const wg__optimizer_group *group, const char *name) {
-    return fnmatch(group->group.names, name, 0) == 0;
-}
-
 int wg__optimizer_check_groups(const wg_optimizer *optimizer, const char *where) {
     for (int64_t i = 0; i < optimizer->group_count && optimizer->count > 0; i++)
         if (optimizer->groups[i].parameters == 0)
@@ -297,25 +288,26 @@ int wg_optimizer_add(wg_optimizer *optimizer, const char *name, wg_tensor *param
                      bool no_decay) {
     if (!optimizer || !parameter || check_parameter(optimizer, name, parameter) < 0)
         return -1;
+    const int64_t count = wg_tensor_count(parameter), chunks = wg__ceil_divide(count, WG__GRAIN);
     wg__optimizer_entry entry = {.optimizer = optimizer,
                                  .parameter = parameter,
                                  .no_decay = no_decay,
                                  .rate = 1,
                                  .decay = -1,
-                                 .end = wg_tensor_count(parameter),
+                                 .end = count,
                                  .dtype = wg_tensor_dtype(parameter),
                                  .first_chunk = optimizer->chunks};
     entry.name = wg__strdup(name);
     for (int64_t i = optimizer->group_count; entry.name && i-- > 0;) {
         const wg_parameter_group *group = &optimizer->groups[i].group;
-        if (!has_name(&optimizer->groups[i], entry.name))
+        if (fnmatch(group->names, entry.name, 0) != 0)
             continue;
         entry.rate = wg__option(group->rate, 1);
         entry.decay = group->weight_decay == 0 ? -1 : group->weight_decay;
         entry.no_decay |= group->no_decay;
         break;
     }
-    double *norms = wg__alloc_array(optimizer->chunks + chunk_count(&entry) + 1, sizeof *norms);
+    double *norms = wg__alloc_array(optimizer->chunks + chunks + 1, sizeof *norms);
     if (norms) {
         wg__free(optimizer->partial_norms);
         optimizer->partial_norms = norms;
@@ -328,9 +320,9 @@ int wg_optimizer_add(wg_optimizer *optimizer, const char *name, wg_tensor *param
         return -1;
     }
     optimizer->entries[optimizer->count++] = entry;
-    optimizer->chunks += chunk_count(&entry);
+    optimizer->chunks += chunks;
     for (int64_t i = 0; i < optimizer->group_count; i++)
-        optimizer->groups[i].parameters += has_name(&optimizer->groups[i], name);
+        optimizer->groups[i].parameters += fnmatch(optimizer->groups[i].group.names, name, 0) == 0;
     return 0;
 }
 

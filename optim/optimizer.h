@@ -96,8 +96,8 @@ typedef struct wg_muon_options {
 /* Muon   (Jordan et al. 2024), of parameters with two axes:
  *     m = momentum m + (1 - momentum) g;   x = momentum m + (1 - momentum) g      (Nesterov)
  *     w = w - lr (scale NewtonSchulz5(x) + decay w)
- * and AdamW of the rest. The products of the Newton-Schulz iteration round to bf16, as Jordan's do,
- * where the step is taken under wg_set_matmul_dtype. State: "momentum_buffer"; AdamW's. */
+ * and AdamW for all other parameters. Under wg_set_matmul_dtype(WG_BF16) the products of the
+ * Newton-Schulz iteration round to bf16, as Jordan's do. State: "momentum_buffer"; AdamW's. */
 WG_API wg_optimizer *wg_muon_new(const wg_muon_options *options);
 
 /* An optimizer by its name on a command line; 0 leaves an option at its default, WG_ZERO is 0. */
@@ -108,11 +108,11 @@ typedef struct wg_optimizer_choice {
     double beta1, beta2, eps; /* of adam, adamw, lion (but eps) and the AdamW in muon */
 } wg_optimizer_choice;
 
-/* The optimizer of that name; Muon has match_adamw. NULL with ARGUMENT, MEMORY; NOT_FOUND for an
- * unknown name, with those that are there. */
+/* Makes an optimizer by name; Muon has match_adamw. NULL with ARGUMENT, MEMORY; NOT_FOUND for an
+ * unknown name, which lists the known names. */
 WG_API wg_optimizer *wg_optimizer_new(const wg_optimizer_choice *choice);
 
-/* ---- An optimizer of one's own ---- */
+/* ---- User-defined optimizers ---- */
 
 #define WG_RULE_STATES 4
 
@@ -133,7 +133,7 @@ typedef struct wg_update_rule {
     const char *states[WG_RULE_STATES]; /* names of tensors of the parameter's shape, zeros at
                                          * first, which checkpoints keep; up to NULL. Borrowed */
     int (*step)(void *context, const wg_parameter_step *step); /* 0, or -1 with an error */
-    double weight_decay; /* of parameters whose group has none of its own */
+    double weight_decay; /* of parameters whose group has no decay */
 } wg_update_rule;
 
 /* An optimizer by a rule of the caller's. It works with the trainer, clipping, groups, steps in
@@ -146,26 +146,26 @@ typedef struct wg_update_rule {
  *     wg_optimizer *opt = wg_optimizer_from_rule(&(wg_update_rule){.step = sign_descent}, NULL); */
 WG_API wg_optimizer *wg_optimizer_from_rule(const wg_update_rule *rule, void *context);
 
-/* ---- Parameter groups: parameters with a rate or a decay of their own, by their names ---- */
+/* ---- Parameter groups: a separate learning rate or decay for parameters, by their names ---- */
 
 typedef struct wg_parameter_group {
     const char *names; /* a pattern of names, as of files in a shell: "*.bias", "encoder.layer.0.*";
                         * `*` is any text, `?` any character, [abc] one of these */
     double rate;       /* the learning rate, as a multiple of the step's; 0: 1; WG_ZERO: 0 */
-    double weight_decay; /* of those that have any; 0: the optimizer's */
-    bool no_decay;       /* they have none */
+    double weight_decay; /* of the group's parameters added without no_decay; 0: the optimizer's */
+    bool no_decay;       /* the group's parameters have no decay */
 } wg_parameter_group;
 
-/* Puts the parameters that are added from now on into a group if their names match. Where several
- * groups match, the last one that was added has the parameter, whole. A step refuses a group that
- * matched nothing, which is a misspelt pattern. So a trainer, which adds the parameters itself, is
- * given an optimizer with groups. They are not in checkpoints: a program that resumes a run adds
- * them again. [ARGUMENT, also where there are parameters already; MEMORY] */
+/* Adds a group: parameters added later belong to it if their names match. If several groups
+ * match, only the last added one applies. A step refuses a group without parameters, because its
+ * pattern is probably misspelt. For a trainer, which adds the parameters itself, add the groups
+ * before. Checkpoints do not store groups: a program that resumes a run adds them again.
+ * [ARGUMENT, also if there are parameters already; MEMORY] */
 WG_API int wg_optimizer_add_group(wg_optimizer *optimizer, const wg_parameter_group *group);
 
 /* Groups for layer-wise decay of the learning rate   (Clark et al. 2020, "ELECTRA", for
- * fine-tuning): layer i of `count` has the rate decay^(count - i), what `below` names (a pattern;
- * NULL: nothing) decay^(count + 1), and all else, the head, 1.
+ * fine-tuning): layer i of `count` has the rate decay^(count - i), the parameters that match the
+ * pattern `below` (NULL: none) have decay^(count + 1), and all others, the head, have 1.
  *
  *     wg_optimizer_layer_decay(opt, "bert.encoder.layer", 12, "bert.embeddings.*", 0.8);
  *
@@ -178,34 +178,33 @@ WG_API int wg_optimizer_layer_decay(wg_optimizer *optimizer, const char *layers,
 /* Frees the optimizer and its state, not the parameters; NULL is allowed. */
 WG_API void wg_optimizer_free(wg_optimizer *optimizer);
 
-/* Adds a leaf, to be updated by every step. Its state is made now, as zeros, and the name is
- * copied; the tensor is borrowed and must outlive the optimizer. no_decay: as biases and norms want
- * it. [ARGUMENT for a name given twice, and for a tensor that shares memory with one that is here;
- * GRADIENT for one that wants none; MEMORY] */
+/* Adds a leaf that every step updates. Its state is made now, as zeros, and the name is copied; the
+ * tensor is borrowed and must outlive the optimizer. no_decay: for biases and norms. [ARGUMENT for
+ * a name given twice, and for a tensor that shares memory with an added one; GRADIENT for a tensor
+ * that requires no gradient; MEMORY] */
 WG_API int wg_optimizer_add(wg_optimizer *optimizer, const char *name, wg_tensor *parameter,
                             bool no_decay);
 
-/* Takes every parameter below `module` that wants a gradient under its path, tied ones once,
- * buffers and frozen parameters (wg_module_requires_grad) left out. Biases and norms
- * (wg_module_no_decay) are added with no_decay. All that wg_optimizer_add says holds; after an
- * error some parameters may have been added. [GRADIENT if all of several are frozen] */
+/* Adds every parameter of `module` that requires a gradient by wg_optimizer_add, under its path.
+ * Tied parameters are added once; buffers and frozen parameters (wg_module_requires_grad) are left
+ * out. Biases and norms (wg_module_no_decay) are added with no_decay. After an error some
+ * parameters may have been added. [as wg_optimizer_add; GRADIENT if all parameters are frozen] */
 WG_API int wg_optimizer_add_module(wg_optimizer *optimizer, wg_module *module);
 
 /* The global norm of all gradients, sqrt(sum g^2), into *norm; if it exceeds max_norm (> 0; 0 only
- * measures) the next step scales every gradient by max_norm / norm, without a pass over memory of
- * its own. A norm that is not finite is an error and nothing will be stepped. [GRADIENT] */
+ * measures) the next step scales every gradient by max_norm / norm, without an extra pass over
+ * memory. A norm that is not finite is an error, and steps are refused. [GRADIENT] */
 WG_API int wg_optimizer_clip(wg_optimizer *optimizer, double max_norm, double *norm);
 
-/* One update of every parameter that has a gradient, which is dropped. One pass over memory, in
- * parallel. Refuses while an error is pending. Only wg_optimizer_clip (max_norm 0 clips nothing)
- * looks whether gradients are finite: without it NaN and infinities reach the weights. [GRADIENT;
- * ARGUMENT for a group without parameters]
- */
+/* Updates every parameter that has a gradient, and drops the gradients. One pass over memory, in
+ * parallel. Refuses while an error is pending. Does not check whether gradients are finite: call
+ * wg_optimizer_clip before (max_norm 0 clips nothing), or NaN and infinities reach the weights.
+ * [GRADIENT; ARGUMENT for a group without parameters] */
 WG_API int wg_optimizer_step(wg_optimizer *optimizer, double learning_rate);
 
-/* A step in backward: the same bits in less memory, as each parameter is stepped once its whole
- * gradient is there, and the gradient dropped, while backward goes on   (Lv et al. 2023, "LOMO";
- * for PyTorch's users, the optimizer step fused into the backward pass):
+/* A step in backward: the same bits in less memory. Each parameter is stepped as soon as its
+ * gradient is complete, and the gradient is dropped, while backward goes on   (Lv et al. 2023,
+ * "LOMO"; for PyTorch's users, the optimizer step fused into the backward pass):
  *
  *     wg_optimizer_step_begin(opt, learning_rate, &norm);
  *     wg_backward(loss, NULL);
@@ -219,11 +218,11 @@ WG_API int wg_optimizer_step(wg_optimizer *optimizer, double learning_rate);
  * gradients were clipped; GRADIENT, MEMORY] */
 WG_API int wg_optimizer_step_begin(wg_optimizer *optimizer, double learning_rate, double *norm);
 
-/* Updates the parameters with a gradient that this backward pass did not reach, and ends the step.
- * It is to be called in every case. After an error, of backward too, some parameters are stepped
- * and others are not, which cannot be undone: wg_optimizer_steps has then counted the step, and not
- * where none is. The gradients of the others stay, until wg_optimizer_zero_grad. [STATE: no step
- * was begun; GRADIENT] */
+/* Updates the parameters whose gradient comes from earlier backward passes only, and ends the step.
+ * Must be called after wg_optimizer_step_begin in every case. After an error, also of backward,
+ * some parameters may be stepped and others not, which cannot be undone; wg_optimizer_steps counts
+ * the step if any parameter is stepped. Gradients of parameters without a step stay until
+ * wg_optimizer_zero_grad. [STATE: no step was begun; GRADIENT] */
 WG_API int wg_optimizer_step_end(wg_optimizer *optimizer);
 
 /* Drops all gradients without a step. */
@@ -239,19 +238,19 @@ WG_API int64_t wg_optimizer_steps(const wg_optimizer *optimizer);
  *     /  \       /   \       /           /  `-.           `-.        /      \
  *    /    \     /     `-    /           /      `---          `---   /        \ ---- */
 
-/* With t = step + 1, W = warmup_steps and T = total_steps. All but the last rise to their peak by
- * peak t / W while t <= W. Afterwards, with p = min((t - W) / (T - W), 1), or p = 0 where T is 1,
- * so that a run of one step takes it at the peak: */
+/* With t = step + 1, W = warmup_steps and T = total_steps. All but inverse-sqrt rise to their peak
+ * by peak t / W while t <= W. Afterwards, with p = min((t - W) / (T - W), 1), or p = 0 if T is 1
+ * (the single step of a run has the peak rate): */
 typedef enum wg_schedule_kind {
     WG_SCHEDULE_LINEAR,   /* peak (1 - (1 - final) p): down to `final` at the last step (BERT's) */
     WG_SCHEDULE_CONSTANT, /* peak */
     WG_SCHEDULE_COSINE,   /* peak (final + (1 - final) (1 + cos(pi p)) / 2)
                              (Loshchilov & Hutter 2017, one cycle) */
-    WG_SCHEDULE_WSD,      /* warm-up, stable, decay: peak until the last D = decay_steps, in which
-                             it falls linearly to `final` (Hu et al. 2024; Haegele et al. 2024) */
+    WG_SCHEDULE_WSD,      /* warm-up, stable, decay: peak, then linearly down to `final` over the
+                             last D = decay_steps (Hu et al. 2024; Haegele et al. 2024) */
     WG_SCHEDULE_NOAM,     /* peak width^-1/2 min(t^-1/2, t W^-3/2)   (Vaswani et al. 2017, eq. 3;
-                             `peak` is a factor, 1 in the paper); without a width the factor is
-                             such that `peak` is reached at the end of the warm-up */
+                             `peak` is a factor, 1 in the paper); without a width the rate is
+                             `peak` at the end of the warm-up */
     WG_SCHEDULE_INVERSE_SQRT, /* peak sqrt(W / max(t, W)): no rise (Raffel et al. 2020, whose
                                  1 / sqrt(max(t, W)) has the peak 1 / sqrt(W)) */
     WG_SCHEDULE_OWN           /* what `rate` returns, and nothing else */
@@ -265,16 +264,16 @@ typedef struct wg_schedule {
     int64_t total_steps;
     int64_t decay_steps; /* of wsd; 0: a tenth of all, at least 1 */
     int64_t width;       /* of noam: d_model; 0: see there */
-    double (*rate)(const struct wg_schedule *schedule, int64_t step); /* of one's own: the rate of
-                                                                       * step `step`, from 0 */
-    void *context;                                                    /* for `rate`, borrowed */
+    /* For WG_SCHEDULE_OWN: the rate of step `step`, from 0 */
+    double (*rate)(const struct wg_schedule *schedule, int64_t step);
+    void *context; /* for `rate`, borrowed */
 } wg_schedule;
 
-/* The rate for step `step`, counted from 0; NaN for a schedule of one's own without a `rate`. */
+/* The rate for step `step`, counted from 0; NaN for WG_SCHEDULE_OWN without a `rate`. */
 WG_API double wg_schedule_rate(const wg_schedule *schedule, int64_t step);
 
 /* The kind of that name ("linear", "constant", "cosine", "wsd", "noam", "inverse-sqrt"), or -1 (no
- * error is recorded); one's own has no name to be found by. */
+ * error is recorded). WG_SCHEDULE_OWN has no name. */
 WG_API int wg_schedule_find(const char *name);
 
 WG_END_DECLS

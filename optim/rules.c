@@ -80,9 +80,9 @@ static int prepare_adam(wg_optimizer *optimizer, wg__optimizer_entry *entry) {
 typedef struct adam_update {
     const wg_optimizer *optimizer;
     double learning_rate;
-    double decay;         /* of parameters whose group has none of its own */
-    bool is_coupled;      /* it is in the gradient: Adam's */
-    wg__adam_rates rates; /* of a parameter without decay, at that learning rate */
+    double decay;         /* of parameters whose group has no decay */
+    bool is_coupled;      /* the decay is a part of the gradient: Adam's */
+    wg__adam_rates rates; /* of a parameter without decay */
 } adam_update;
 
 static void update_adam_chunk(const wg__optimizer_chunk *chunk, void *context) {
@@ -99,7 +99,7 @@ static void update_adam_chunk(const wg__optimizer_chunk *chunk, void *context) {
                wg__entry_state(entry, 1, chunk->begin));
 }
 
-/* Of the optimizer's own options, or of the AdamW in Muon. */
+/* `options` are the optimizer's, or Muon's for AdamW. */
 static adam_update adam_update_of(const wg_optimizer *optimizer, const wg_adamw_options *options,
                                   double learning_rate, bool is_coupled) {
     const double t = (double)optimizer->steps;
@@ -115,20 +115,16 @@ static adam_update adam_update_of(const wg_optimizer *optimizer, const wg_adamw_
                           .step_size = learning_rate / (1 - pow(options->beta1, t))}};
 }
 
-static int step_adamw(wg_optimizer *optimizer, double learning_rate) {
-    adam_update step = adam_update_of(optimizer, &optimizer->options.adam, learning_rate, false);
-    wg__optimizer_walk(optimizer, update_adam_chunk, &step);
-    return 0;
-}
-
 static int step_adam(wg_optimizer *optimizer, double learning_rate) {
-    adam_update step = adam_update_of(optimizer, &optimizer->options.adam, learning_rate, true);
+    adam_update step = adam_update_of(optimizer, &optimizer->options.adam, learning_rate,
+                                      optimizer->rule->couples_decay);
     wg__optimizer_walk(optimizer, update_adam_chunk, &step);
     return 0;
 }
 
-static const wg__optimizer_rule adamw = {.prepare = prepare_adam, .step = step_adamw};
-static const wg__optimizer_rule adam = {.prepare = prepare_adam, .step = step_adam};
+static const wg__optimizer_rule adamw = {.prepare = prepare_adam, .step = step_adam};
+static const wg__optimizer_rule adam = {
+    .prepare = prepare_adam, .step = step_adam, .couples_decay = true};
 
 static int fill_adamw_options(const char *where, wg_adamw_options *options) {
     options->beta1 = wg__option(options->beta1, 0.9);
@@ -166,7 +162,7 @@ static int prepare_lion(wg_optimizer *optimizer, wg__optimizer_entry *entry) {
 
 typedef struct lion_update {
     const wg_optimizer *optimizer;
-    double decay; /* of parameters whose group has none of its own */
+    double decay; /* of parameters whose group has no decay */
     wg__lion_rates rates;
 } lion_update;
 
@@ -212,14 +208,14 @@ wg_optimizer *wg_lion_new(const wg_lion_options *options) {
  *
  *     X = X / |X|;   five times: A = X X^T,  X = a X + (b A + c A^2) X
  *
- * finds roughly: a, b and c are chosen to bring singular values near 1 quickly, not exactly.
- * Products are taken over the shorter side. AdamW updates all parameters that are no hidden
- * matrices. ---- */
+ * approximates: a, b and c bring the singular values near 1 quickly, not exactly. X has its shorter
+ * side first, so that X X^T is small. AdamW updates all parameters that are no hidden matrices.
+ * ---- */
 
 enum { ITERATIONS = 5 };
 static const double coefficients[] = {3.4445, -4.7750, 2.0315};
 
-/* Added to the norm that a matrix is divided by: one of zeros stays so. */
+/* Added to the norm, so that a matrix of zeros is not divided by 0. */
 #define NORM_EPS 1e-7
 
 /* ---- Muon: Parameters ---- */
@@ -228,7 +224,7 @@ static const double coefficients[] = {3.4445, -4.7750, 2.0315};
 static const char *const default_adamw_names[] = {"embed", "wte",  "wpe", "shared",
                                                   "head",  "cls.", NULL};
 
-/* A matrix with its shorter side first, and how to read it so. */
+/* The sides of a matrix, and its strides when it is read with the shorter side first. */
 typedef struct sides {
     int64_t shorter, longer;
     int64_t row_stride, column_stride;
@@ -274,15 +270,16 @@ typedef struct matrix_step {
     int64_t count;
     double *sums;
     char *x, *next, *a, *b;
-    double factor;          /* the factor of X before the iteration */
-    double keep, step_size; /* of the update */
+    double factor; /* the factor of X before the iteration */
+    double keep, step_size;
+    char *from, *to; /* of apply */
 } matrix_step;
 
 static void *element(const matrix_step *step, char *numbers, int64_t at) {
     return numbers + (size_t)at * wg_dtype_size(step->entry->dtype);
 }
 
-static void take_momentum(int64_t begin, int64_t end, void *context) {
+static void update_momentum(int64_t begin, int64_t end, void *context) {
     const matrix_step *step = context;
     step->sums[begin / WG__GRAIN] = step->loops->nesterov(
         end - begin, step->optimizer->gradient_scale, step->optimizer->options.muon.momentum,
@@ -295,17 +292,11 @@ static void scale(int64_t begin, int64_t end, void *context) {
     step->loops->scale(end - begin, step->factor, element(step, step->x, begin));
 }
 
+/* to = keep to - step_size from */
 static void apply(int64_t begin, int64_t end, void *context) {
     const matrix_step *step = context;
-    step->loops->apply(end - begin, step->keep, step->step_size, element(step, step->x, begin),
-                       wg__entry_weight(step->entry, begin));
-}
-
-/* B = c B + b A */
-static void combine(int64_t begin, int64_t end, void *context) {
-    const matrix_step *step = context;
-    step->loops->apply(end - begin, coefficients[2], -coefficients[1],
-                       element(step, step->a, begin), element(step, step->b, begin));
+    step->loops->apply(end - begin, step->keep, step->step_size, element(step, step->from, begin),
+                       element(step, step->to, begin));
 }
 
 static void scale_to_next(int64_t begin, int64_t end, void *context) {
@@ -316,7 +307,7 @@ static void scale_to_next(int64_t begin, int64_t end, void *context) {
     step->loops->scale(end - begin, coefficients[0], next);
 }
 
-/* X = a X + (b A + c A^2) X, in products of bf16 where wg_set_matmul_dtype says so. */
+/* X = a X + (b A + c A^2) X. Under wg_set_matmul_dtype(WG_BF16) the products round to bf16. */
 static void orthogonalise(matrix_step *step) {
     const sides sides = sides_of(step->entry->parameter);
     const int64_t m = sides.shorter, n = sides.longer;
@@ -325,6 +316,10 @@ static void orthogonalise(matrix_step *step) {
                            .m = m,
                            .alpha = 1};
     const wg__matrix a = {step->a, m, 1}, b = {step->b, m, 1};
+    step->from = step->a; /* apply: B = c B + b A */
+    step->to = step->b;
+    step->keep = coefficients[2];
+    step->step_size = -coefficients[1];
     for (int i = 0; i < ITERATIONS; i++) {
         const wg__matrix x = {step->x, sides.row_stride, sides.column_stride};
         const wg__matrix next = {step->next, sides.row_stride, sides.column_stride};
@@ -334,7 +329,7 @@ static void orthogonalise(matrix_step *step) {
         product.k = m;
         product.a = a, product.b = a, product.c = b;
         wg__gemm(&product);
-        wg__parallel_for(m * m, WG__GRAIN, combine, step);
+        wg__parallel_for(m * m, WG__GRAIN, apply, step);
         wg__parallel_for(step->count, WG__GRAIN, scale_to_next, step);
         product.n = n, product.beta = 1;
         product.a = b, product.b = x, product.c = next;
@@ -359,9 +354,6 @@ static void step_matrix(const wg_optimizer *optimizer, const wg__optimizer_entry
         .entry = entry,
         .loops = wg__optimizer_loops_of(optimizer, entry),
         .count = wg_tensor_count(entry->parameter),
-        .keep = 1 - learning_rate * decay,
-        .step_size = learning_rate * (options->match_adamw ? 0.2 * sqrt(fmax(rows, columns))
-                                                           : sqrt(fmax(1, rows / columns))),
     };
     const size_t size = wg_dtype_size(entry->dtype), all = (size_t)step.count * size;
     const int64_t chunks = wg__ceil_divide(step.count, WG__GRAIN);
@@ -371,13 +363,18 @@ static void step_matrix(const wg_optimizer *optimizer, const wg__optimizer_entry
     step.next = step.x + all;
     step.a = step.next + all;
     step.b = step.a + (size_t)(shorter * shorter) * size;
-    wg__parallel_for(step.count, WG__GRAIN, take_momentum, &step);
+    wg__parallel_for(step.count, WG__GRAIN, update_momentum, &step);
     double sum = 0;
     for (int64_t chunk = 0; chunk < chunks; chunk++)
         sum += step.sums[chunk];
     step.factor = 1 / (sqrt(sum) + NORM_EPS);
     wg__parallel_for(step.count, WG__GRAIN, scale, &step);
     orthogonalise(&step);
+    step.from = step.x; /* apply: w = keep w - step_size X */
+    step.to = wg_tensor_data(entry->parameter);
+    step.keep = 1 - learning_rate * decay;
+    step.step_size = learning_rate * (options->match_adamw ? 0.2 * sqrt(fmax(rows, columns))
+                                                           : sqrt(fmax(1, rows / columns)));
     wg__parallel_for(step.count, WG__GRAIN, apply, &step);
 }
 
@@ -419,7 +416,7 @@ wg_optimizer *wg_muon_new(const wg_muon_options *options) {
     return wg__optimizer_new(&muon, &chosen, sizeof chosen);
 }
 
-/* ---- A rule of the caller's: see wg_update_rule. It sees whole tensors. ---- */
+/* ---- A rule of the caller's: see wg_update_rule. Its parameters are not sharded. ---- */
 
 static int state_count(const wg_update_rule *rule) {
     int count = 0;
@@ -447,8 +444,7 @@ static int step_own(wg_optimizer *optimizer, double learning_rate) {
             continue;
         wg_scope scope;
         wg_scope_begin(&scope);
-        /* The gradient that the walk found, as a tensor, clipped. A sharded optimizer has its own.
-         */
+        /* entry->gradient, not wg_gradient: a sharded optimizer has sums over ranks there. */
         wg_tensor *gradient =
             wg_from_blob(entry->dtype, wg_tensor_ndim(parameter), wg_tensor_shape(parameter), NULL,
                          (void *)entry->gradient, NULL, NULL);
@@ -480,7 +476,7 @@ wg_optimizer *wg_optimizer_from_rule(const wg_update_rule *rule, void *context) 
     if (!rule || !rule->step)
         return wg__fail_null(WG_ERROR_ARGUMENT, where, "the rule has no function `step'");
     int status = wg__check_not_negative(where, "weight_decay", rule->weight_decay);
-    /* Names become parts of paths in checkpoints, which must tell the states apart. */
+    /* Names become parts of paths in checkpoints, so they must differ and have no separators. */
     for (int i = 0; i < state_count(rule); i++) {
         const char *name = rule->states[i];
         if (!*name || strpbrk(name, "/."))

@@ -24,11 +24,7 @@ static double progress(const wg_schedule *schedule, int64_t length, int64_t step
     return done >= length ? 1.0 : (double)done / (double)length;
 }
 
-static double falling(const wg_schedule *schedule, double progress) {
-    return 1.0 - (1.0 - schedule->final) * progress;
-}
-
-/* What the peak is multiplied by in step `step`, which is not in a warm-up. */
+/* The rate of a step after the warm-up as a fraction of the peak. */
 static double share(const wg_schedule *schedule, int64_t step) {
     double p = progress(schedule, schedule->total_steps - schedule->warmup_steps, step);
     double warmup = fmax((double)schedule->warmup_steps, 1);
@@ -37,14 +33,15 @@ static double share(const wg_schedule *schedule, int64_t step) {
     case WG_SCHEDULE_OWN:
         break;
     case WG_SCHEDULE_LINEAR:
-        return falling(schedule, p);
+        return 1.0 - (1.0 - schedule->final) * p;
     case WG_SCHEDULE_COSINE:
         return schedule->final + (1.0 - schedule->final) * (1.0 + cos(PI * p)) / 2.0;
     case WG_SCHEDULE_WSD: {
         int64_t tenth = wg__larger(schedule->total_steps / 10, 1);
         int64_t length = schedule->decay_steps > 0 ? schedule->decay_steps : tenth;
         bool is_stable = step + 1 <= schedule->total_steps - length;
-        return is_stable ? 1.0 : falling(schedule, progress(schedule, length, step));
+        p = is_stable ? 0.0 : progress(schedule, length, step);
+        return 1.0 - (1.0 - schedule->final) * p;
     }
     case WG_SCHEDULE_NOAM:
     case WG_SCHEDULE_INVERSE_SQRT:

@@ -21,11 +21,6 @@
 
 #define WHERE "shard"
 
-void wg__optimizer_begin_sharding(wg_optimizer *optimizer, wg_group *group) {
-    if (wg_group_size(group) > 1)
-        optimizer->shard.group = group;
-}
-
 void wg__optimizer_shard_clear(wg_optimizer *optimizer) {
     wg__free(optimizer->shard.bounds);
     wg__free(optimizer->shard.gradients);
@@ -33,20 +28,16 @@ void wg__optimizer_shard_clear(wg_optimizer *optimizer) {
     optimizer->shard = (wg__optimizer_shard){0};
 }
 
-static int64_t count_of(const wg_optimizer *optimizer, int64_t index) {
-    return wg_tensor_count(optimizer->entries[index].parameter);
-}
-
-static int64_t *bounds_of(const wg_optimizer *optimizer, int64_t index) {
-    const int ranks = wg_group_size(optimizer->shard.group);
-    return optimizer->shard.bounds + index * (ranks + 1);
-}
-
 void wg__optimizer_share(const wg_optimizer *optimizer, int64_t index, int rank, int64_t *begin,
                          int64_t *end) {
-    const bool is_shared = optimizer->shard.bounds != NULL;
-    *begin = is_shared ? bounds_of(optimizer, index)[rank] : 0;
-    *end = is_shared ? bounds_of(optimizer, index)[rank + 1] : count_of(optimizer, index);
+    const wg__optimizer_shard *shard = &optimizer->shard;
+    *begin = 0;
+    *end = wg_tensor_count(optimizer->entries[index].parameter);
+    if (!shard->bounds)
+        return;
+    const int64_t *bounds = shard->bounds + index * (wg_group_size(shard->group) + 1);
+    *begin = bounds[rank];
+    *end = bounds[rank + 1];
 }
 
 static int least_loaded(const int64_t *loads, int ranks) {
@@ -67,35 +58,38 @@ int wg__optimizer_shard_state(wg_optimizer *optimizer) {
     wg__optimizer_shard *shard = &optimizer->shard;
     if (!shard->group)
         return 0;
-    const int ranks = wg_group_size(optimizer->shard.group);
+    const int ranks = wg_group_size(shard->group);
     int64_t *loads = wg__calloc((size_t)ranks, sizeof *loads);
     bool *is_placed = wg__calloc((size_t)optimizer->count, sizeof *is_placed);
-    optimizer->shard.bounds =
-        wg__calloc((size_t)wg__times(optimizer->count, ranks + 1), sizeof(int64_t));
-    const int status = loads && is_placed && optimizer->shard.bounds ? 0 : -1;
+    shard->bounds = wg__calloc((size_t)wg__times(optimizer->count, ranks + 1), sizeof(int64_t));
+    const int status = loads && is_placed && shard->bounds ? 0 : -1;
     for (int64_t i = 0; status == 0 && i < optimizer->count; i++)
         is_placed[i] = !is_whole(optimizer, i);
+    /* The largest whole parameter without a rank goes to the rank with the fewest elements. */
     for (int64_t left = optimizer->count; status == 0 && left > 0; left--) {
-        int64_t largest = -1; /* that no rank has yet */
-        for (int64_t i = 0; i < optimizer->count; i++)
-            if (!is_placed[i] &&
-                (largest < 0 || count_of(optimizer, i) > count_of(optimizer, largest)))
-                largest = i;
+        int64_t largest = -1, most = -1;
+        for (int64_t i = 0; i < optimizer->count; i++) {
+            const int64_t count = wg_tensor_count(optimizer->entries[i].parameter);
+            if (is_placed[i] || count <= most)
+                continue;
+            largest = i;
+            most = count;
+        }
         if (largest < 0)
             break;
         const int owner = least_loaded(loads, ranks);
         for (int rank = 0; rank <= ranks; rank++)
-            bounds_of(optimizer, largest)[rank] = rank > owner ? count_of(optimizer, largest) : 0;
+            shard->bounds[largest * (ranks + 1) + rank] = rank > owner ? most : 0;
         is_placed[largest] = true;
-        loads[owner] += count_of(optimizer, largest);
+        loads[owner] += most;
     }
     for (int64_t i = 0; status == 0 && i < optimizer->count; i++) {
-        const int64_t count = count_of(optimizer, i);
-        int64_t *bounds = bounds_of(optimizer, i);
+        const int64_t count = wg_tensor_count(optimizer->entries[i].parameter);
+        int64_t *bounds = shard->bounds + i * (ranks + 1);
         if (is_whole(optimizer, i))
             continue;
-        /* Each chunk goes to the rank that has least; then the chunks of each rank become a range.
-         */
+        /* Each chunk goes to the rank with the fewest elements. Then the chunks of each rank become
+         * a range. */
         memset(bounds, 0, (size_t)(ranks + 1) * sizeof *bounds);
         for (int64_t at = 0; at < count; at += WG__GRAIN) {
             const int rank = least_loaded(loads, ranks);
@@ -146,7 +140,7 @@ int64_t wg__optimizer_state_bytes(const wg_optimizer *optimizer) {
     return bytes;
 }
 
-/* The bytes of a state that each rank has, in order, freed by wg__free. */
+/* The bytes of each rank's part of a state, freed by wg__free. */
 static int64_t *parts_of(const wg_optimizer *optimizer, const wg__optimizer_entry *entry,
                          int state) {
     const int ranks = wg_group_size(optimizer->shard.group);
@@ -162,21 +156,16 @@ static int64_t *parts_of(const wg_optimizer *optimizer, const wg__optimizer_entr
     return parts;
 }
 
-/* What rank 0 tells those that wait in wg__optimizer_send_states: the state that it wants, or -1.
- */
-static int tell(const wg_optimizer *optimizer, int64_t *index) {
-    return wg_group_broadcast(optimizer->shard.group, 0, sizeof *index, index);
-}
-
+/* Rank 0 broadcasts the index of a state to the ranks in wg__optimizer_send_states; -1: the end. */
 int wg__optimizer_end_gather(const wg_optimizer *optimizer) {
     int64_t none = -1;
-    return tell(optimizer, &none);
+    return wg_group_broadcast(optimizer->shard.group, 0, sizeof none, &none);
 }
 
 int wg__optimizer_send_states(const wg_optimizer *optimizer) {
     for (int64_t index;;) {
         int state, status = -1;
-        if (tell(optimizer, &index) < 0)
+        if (wg_group_broadcast(optimizer->shard.group, 0, sizeof index, &index) < 0)
             return -1;
         const wg__optimizer_entry *entry =
             index < 0 ? NULL : wg__optimizer_state_entry(optimizer, index, &state);
@@ -203,7 +192,7 @@ wg_tensor *wg__optimizer_gather_state(const wg_optimizer *optimizer, int64_t ind
     if (!parts)
         return NULL;
     memcpy(wg_tensor_data(whole), wg_tensor_data(entry->states[state]), (size_t)parts[0]);
-    int status = tell(optimizer, &index);
+    int status = wg_group_broadcast(optimizer->shard.group, 0, sizeof index, &index);
     if (status == 0)
         status = wg__group_gather(optimizer->shard.group, parts, wg_tensor_data(whole));
     wg__free(parts);

@@ -1,4 +1,4 @@
-/* Steps: of all parameters at once, and along with a backward pass; and the norm of gradients. */
+/* Steps of all parameters at once, steps during a backward pass, and the norm of gradients. */
 #include "optim/internal.h"
 
 #include <math.h>
@@ -22,12 +22,13 @@ static int find_gradient(wg__optimizer_entry *entry, const char *where) {
     wg_tensor *gradient = wg_gradient(entry->parameter);
     if (!gradient)
         return 0;
-    /* One that is part of a graph may be a parameter's memory, which the step writes. */
-    bool is_apart = wg_tensor_is_contiguous(gradient);
+    /* A gradient that is part of a graph may share memory with a parameter, which the step writes.
+     */
+    bool is_readable = wg_tensor_is_contiguous(gradient);
     for (int64_t i = 0; i < entry->optimizer->count && !wg__tensor_is_sole(gradient); i++)
-        is_apart = is_apart && wg__overlap_of(entry->optimizer->entries[i].parameter, gradient) ==
-                                   WG__OVERLAP_NONE;
-    if (!is_apart)
+        is_readable = is_readable && wg__overlap_of(entry->optimizer->entries[i].parameter,
+                                                    gradient) == WG__OVERLAP_NONE;
+    if (!is_readable)
         gradient = wg_clone(wg_detach(gradient));
     if (!gradient)
         return -1;
@@ -52,17 +53,6 @@ static void measure_chunk(const wg__optimizer_chunk *chunk, void *context) {
     const wg__optimizer_loops *loops = wg__optimizer_loops_of(optimizer, chunk->entry);
     optimizer->partial_norms[chunk->chunk] =
         loops->square_sum(count, wg__entry_gradient(chunk->entry, chunk->begin));
-}
-
-static void forget_norms(wg_optimizer *optimizer) {
-    for (int64_t i = 0; i < optimizer->chunks; i++)
-        optimizer->partial_norms[i] = 0;
-}
-
-static void measure(wg_optimizer *optimizer, int64_t first, int64_t last) {
-    optimizer->first = first;
-    optimizer->last = last;
-    wg__optimizer_walk(optimizer, measure_chunk, optimizer);
 }
 
 static double norm_of(const wg_optimizer *optimizer, int64_t first, int64_t last) {
@@ -97,10 +87,13 @@ int wg_optimizer_clip(wg_optimizer *optimizer, double max_norm, double *norm) {
     wg__span_begin(&span, "gradient norm", WG_PROFILE_REGION);
     wg_scope_begin(&scope);
     int64_t found = find_gradients(optimizer, where);
-    forget_norms(optimizer);
+    for (int64_t i = 0; i < optimizer->chunks; i++)
+        optimizer->partial_norms[i] = 0;
+    optimizer->first = 0;
+    optimizer->last = optimizer->count;
     if (found > 0)
-        measure(optimizer, 0, optimizer->count);
-    /* Each chunk is one rank's, so the sums are those of one process. */
+        wg__optimizer_walk(optimizer, measure_chunk, optimizer);
+    /* Each chunk belongs to one rank and is 0 on all others, so the sum is exact. */
     if (found >= 0 && wg_group_sum(optimizer->shard.group, WG_GROUP_F64, optimizer->chunks,
                                    optimizer->partial_norms) < 0)
         found = -1;
@@ -115,11 +108,10 @@ int wg_optimizer_clip(wg_optimizer *optimizer, double max_norm, double *norm) {
     return check_norm(optimizer, where, measured);
 }
 
-static int update(wg_optimizer *optimizer, int64_t first, int64_t last, double learning_rate) {
-    optimizer->first = first;
-    optimizer->last = last;
+/* Steps the entries from optimizer->first to last. */
+static int update(wg_optimizer *optimizer, double learning_rate) {
     const int status = optimizer->rule->step(optimizer, learning_rate);
-    for (int64_t i = first; i < last; i++)
+    for (int64_t i = optimizer->first; i < optimizer->last; i++)
         if (optimizer->entries[i].gradient)
             wg_tensor_touch(optimizer->entries[i].parameter);
     return status;
@@ -153,7 +145,9 @@ int wg_optimizer_step(wg_optimizer *optimizer, double learning_rate) {
                 "no parameter has a gradient; call wg_backward first");
     if (found > 0) {
         optimizer->steps++;
-        status = update(optimizer, 0, optimizer->count, learning_rate);
+        optimizer->first = 0;
+        optimizer->last = optimizer->count;
+        status = update(optimizer, learning_rate);
     }
     wg_scope_end(&scope, NULL);
     wg__span_end(&span);
@@ -167,7 +161,7 @@ int wg_optimizer_step(wg_optimizer *optimizer, double learning_rate) {
  *     backward   vjp of layer 3 |                     | vjp of layer 2 |                     | ...
  *     step                      | layer 3's gradients |                | layer 2's gradients |
  *
- * by hooks that are registered on the parameters from begin to end. ---- */
+ * Hooks on the parameters run the steps; they are registered from begin to end. ---- */
 
 /* Measures, steps and drops the gradient of an entry, if there is one. */
 static int step_entry(wg__optimizer_entry *entry, const char *where) {
@@ -177,10 +171,12 @@ static int step_entry(wg__optimizer_entry *entry, const char *where) {
         return -1;
     if (!entry->gradient)
         return 0;
+    optimizer->first = index;
+    optimizer->last = index + 1;
     wg__span span;
     if (optimizer->in_backward.norm) {
         wg__span_begin(&span, "gradient norm", WG_PROFILE_REGION);
-        measure(optimizer, index, index + 1);
+        wg__optimizer_walk(optimizer, measure_chunk, optimizer);
         wg__span_end(&span);
         if (check_norm(optimizer, where, norm_of(optimizer, index, index + 1)) < 0)
             return -1;
@@ -188,7 +184,7 @@ static int step_entry(wg__optimizer_entry *entry, const char *where) {
     if (optimizer->in_backward.stepped++ == 0)
         optimizer->steps++;
     wg__span_begin(&span, "optimizer", WG_PROFILE_REGION);
-    const int status = update(optimizer, index, index + 1, optimizer->in_backward.learning_rate);
+    const int status = update(optimizer, optimizer->in_backward.learning_rate);
     wg__span_end(&span);
     if (status < 0)
         return -1;
@@ -222,15 +218,14 @@ int wg_optimizer_step_begin(wg_optimizer *optimizer, double learning_rate, doubl
     if (optimizer->gradient_scale != 1)
         return wg_fail(WG_ERROR_STATE, where,
                        "the gradients were clipped; wg_optimizer_step steps such");
-    forget_norms(optimizer);
-    optimizer->in_backward.open = true;
-    optimizer->in_backward.learning_rate = learning_rate;
-    optimizer->in_backward.norm = norm;
-    optimizer->in_backward.stepped = 0;
+    for (int64_t i = 0; i < optimizer->chunks; i++)
+        optimizer->partial_norms[i] = 0;
+    optimizer->in_backward =
+        (wg__step_in_backward){.open = true, .learning_rate = learning_rate, .norm = norm};
     for (int64_t i = 0; i < optimizer->count; i++) {
         wg__optimizer_entry *entry = &optimizer->entries[i];
         entry->stepped = false;
-        if (!wg_requires_grad(entry->parameter)) /* it was frozen since it was added */
+        if (!wg_requires_grad(entry->parameter)) /* frozen after it was added */
             continue;
         entry->hook = wg_register_post_accumulate_grad_hook(entry->parameter, step_leaf, entry);
         if (entry->hook < 0) {
