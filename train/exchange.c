@@ -1,8 +1,8 @@
-/* The sum of gradients over the ranks of a group, of all stages of ZeRO   (Rajbhandari et al.
+/* The sum of gradients over the ranks of a group, for all stages of ZeRO   (Rajbhandari et al.
  * 2020).
  *
- *     bucket    | rank 0's | rank 1's | rank 2's |   of some parameters, the last ones first;
- *                                                    of stage 0 all ranks have all of it
+ *     bucket    | rank 0's | rank 1's | rank 2's |   gradients of some parameters, the last
+ *                                                    parameters first; stage 0 has no shares
  *     backward  | layer 3 | layer 2 | layer 1 | ... | clip, step |
  *     network             | bucket 0: each part to its rank | 1 | 2 | ... | weights to all |
  *     memory    gradients are dropped as their bucket is sent; a rank keeps the sums of its share
@@ -13,32 +13,32 @@
  *     2       the same                      its share      one a batch        weights to all
  *
  * Stage 2 sends the gradients of each batch, so no rank ever has all gradients. With stages 0 and 1
- * a rank adds up the gradients of its batches first, and sends the sums once a step. The optimizer
- * (optim/shard.c) holds the sums over ranks and steps from there: buckets of stage 0 are summed in
- * place. With stages 1 and 2 few buckets are under way at a time: they are begun in order, and a
- * bucket that finds no free slot waits for the oldest. All ranks exchange all buckets of a round,
- * also a rank that has failed or has no batch, so that no rank waits in vain. */
+ * a rank adds up the gradients of its batches first, and sends the sums once a step. The sums over
+ * ranks are in the optimizer (optim/shard.c), which steps from there; stage 0 adds up its buckets
+ * in this array. With stages 1 and 2 few buckets are in flight: they are begun in order, and a
+ * bucket without a free slot waits for the oldest one. All ranks exchange all buckets of a round,
+ * even a rank that has failed or has no batch, so that no rank waits for ever. */
 #include "train/internal.h"
 
 #include "tensor/internal.h"
 #include "tensor/span.h"
 
-enum { UNDER_WAY = WG__BUCKETS_UNDER_WAY };
+enum { IN_FLIGHT = WG__BUCKETS_UNDER_WAY };
 
-/* Part number `part` of `parts` of what each rank steps of an entry. */
+/* Part number `part` of `parts` of an entry, cut from the share of each rank. */
 typedef struct item {
     int64_t entry, part, parts;
 } item;
 
 typedef struct bucket {
     int64_t first, last; /* items [first, last) */
-    int64_t entries;     /* that have items in it */
-    int64_t missing;     /* of them, how many have no whole gradient as yet */
+    int64_t entries;     /* entries with items in this bucket */
+    int64_t missing;     /* entries whose gradient is not yet complete */
     int *counts;         /* (shares) elements of each rank's part */
     int64_t elements;
 } bucket;
 
-/* A bucket that is under way. */
+/* A bucket in flight. */
 typedef struct slot {
     char *buffer;
     wg__exchange *exchange;
@@ -48,17 +48,17 @@ typedef struct slot {
 typedef struct gradient {
     wg__exchange_plan *plan;
     int64_t entry;
-    int64_t first_bucket, last_bucket; /* that have items of it */
+    int64_t first_bucket, last_bucket; /* the buckets with its items */
     int hook;                          /* 0: none */
-    bool is_taken;                     /* this round's is whole, or will not come */
-    bool is_used;                      /* it was there in some round of the step */
+    bool is_complete;                  /* in this round; also if the entry gets no gradient */
+    bool is_used;                      /* a round of this step had a gradient */
 } gradient;
 
 struct wg__exchange_plan {
     wg_optimizer *optimizer;
     wg_group *group;
     int stage;
-    int shares, own; /* of stage 0: one, which all ranks have */
+    int shares, own; /* stage 0: a single share, which all ranks have */
     wg__transit transit;
     wg_group_element element;
     size_t size; /* of an element */
@@ -66,11 +66,11 @@ struct wg__exchange_plan {
     item *items;
     bucket *buckets;
     gradient *gradients; /* (entries) */
-    slot *slots;         /* (slot_count) a bucket takes the next one, in a ring */
+    slot *slots;         /* (slot_count) a ring: each bucket uses the next slot */
     int64_t slot_count;
-    char *buffers;          /* of the slots; of stage 0 these are the optimizer's sums */
+    char *buffers;          /* of the slots; NULL with stage 0, which uses the optimizer's sums */
     int64_t begun;          /* buckets of this round */
-    int64_t sent, received; /* buckets of all rounds that were begun, and have ended */
+    int64_t sent, received; /* buckets of all rounds that were begun, and that have ended */
 };
 
 void wg__exchange_plan_free(wg__exchange_plan *plan) {
@@ -86,11 +86,7 @@ void wg__exchange_plan_free(wg__exchange_plan *plan) {
     wg__free(plan);
 }
 
-static wg_tensor *parameter_of(const wg__exchange_plan *plan, int64_t entry) {
-    return plan->optimizer->entries[entry].parameter;
-}
-
-/* The elements [*begin, *end) of the item's entry that a share has. */
+/* The elements [*begin, *end) of an item's entry in a share. */
 static void slice_of(const wg__exchange_plan *plan, const item *it, int share, int64_t *begin,
                      int64_t *end) {
     int64_t first, last;
@@ -109,10 +105,12 @@ static int64_t elements_of(const wg__exchange_plan *plan, const item *it) {
 }
 
 static int64_t parts_of(const wg__exchange_plan *plan, int64_t entry, int64_t limit) {
-    return wg__larger(wg__ceil_divide(wg_tensor_count(parameter_of(plan, entry)), limit), 1);
+    const wg_tensor *parameter = plan->optimizer->entries[entry].parameter;
+    return wg__larger(wg__ceil_divide(wg_tensor_count(parameter), limit), 1);
 }
 
-/* The items of all entries, the last entry first: backward completes them about in that order. */
+/* Makes the items of all entries, the last entry first: backward completes gradients roughly in
+ * this order. */
 static int make_items(wg__exchange_plan *plan, int64_t limit) {
     for (int64_t i = 0; i < plan->optimizer->count; i++)
         plan->item_count += parts_of(plan, i, limit);
@@ -156,7 +154,7 @@ static int make_buckets(wg__exchange_plan *plan, int64_t limit) {
     return 0;
 }
 
-/* The buckets under way are small beside the model, and the parts from all ranks fit an int. */
+/* The buckets in flight are small beside the model, and the parts from all ranks fit an int. */
 int64_t wg__bucket_bytes(int64_t gradient_bytes, int64_t ranks) {
     const int64_t bytes = wg__larger(gradient_bytes / 16, 64 << 10);
     return wg__smaller(wg__smaller(bytes, WG__BUCKET_BYTES), (1 << 30) / ranks);
@@ -182,19 +180,19 @@ wg__exchange_plan *wg__exchange_plan_new(wg_optimizer *optimizer, wg_group *grou
     int64_t all = 0;
     for (int64_t i = 0; plan->gradients && i < optimizer->count; i++) {
         plan->gradients[i] = (gradient){.plan = plan, .entry = i};
-        all += wg_tensor_count(parameter_of(plan, i));
+        all += wg_tensor_count(optimizer->entries[i].parameter);
     }
     const int64_t bytes =
         wg__bucket_bytes(all * (int64_t)plan->size, (int64_t)wg_group_size(group));
     const int64_t limit = wg__larger(bytes / (int64_t)plan->size, 1); /* elements of a bucket */
     const bool is_made =
         plan->gradients && make_items(plan, limit) == 0 && make_buckets(plan, limit) == 0;
-    /* Buffers of the buckets that are under way: of stage 0 all of them, where the sums stand. */
-    plan->slot_count = stage > 0 ? UNDER_WAY : plan->bucket_count;
+    /* Stage 0 has a slot for each bucket, whose buffer is a part of the optimizer's sums. */
+    plan->slot_count = stage > 0 ? IN_FLIGHT : plan->bucket_count;
     plan->slots = is_made ? wg__calloc((size_t)plan->slot_count, sizeof *plan->slots) : NULL;
     if (is_made && stage > 0)
         plan->buffers =
-            wg__alloc_array(wg__times(wg__times(plan->largest, plan->size), UNDER_WAY) + 1, 1);
+            wg__alloc_array(wg__times(wg__times(plan->largest, plan->size), IN_FLIGHT) + 1, 1);
     char *at = stage > 0 ? plan->buffers : optimizer->shard.gradients;
     if (!plan->slots || !at) {
         wg__exchange_plan_free(plan);
@@ -208,12 +206,11 @@ wg__exchange_plan *wg__exchange_plan_new(wg_optimizer *optimizer, wg_group *grou
 }
 
 int64_t wg__exchange_bytes(const wg__exchange_plan *plan) {
-    const int64_t under_way = plan && plan->stage > 0 ? 2 * UNDER_WAY * plan->largest : 0;
-    return plan ? (plan->optimizer->shard.elements + under_way) * (int64_t)plan->size : 0;
+    const int64_t in_flight = plan && plan->stage > 0 ? 2 * IN_FLIGHT * plan->largest : 0;
+    return plan ? (plan->optimizer->shard.elements + in_flight) * (int64_t)plan->size : 0;
 }
 
-/* Calls `move` for each slice of a share (of all shares: -1), with where it stands in the buffer.
- */
+/* Calls `move` for each slice of a share (-1: of all shares) with its place in the buffer. */
 static void for_slices(wg__exchange_plan *plan, const bucket *b, int share, char *buffer,
                        void (*move)(wg__exchange_plan *plan, int64_t entry, int64_t begin,
                                     int64_t end, char *at)) {
@@ -232,7 +229,7 @@ static void for_slices(wg__exchange_plan *plan, const bucket *b, int share, char
 
 static void pack_gradient(wg__exchange_plan *plan, int64_t entry, int64_t begin, int64_t end,
                           char *at) {
-    const wg_tensor *own = wg_gradient(parameter_of(plan, entry));
+    const wg_tensor *own = wg_gradient(plan->optimizer->entries[entry].parameter);
     const size_t bytes = (size_t)(end - begin) * plan->size;
     if (own)
         memcpy(at, (const char *)wg_tensor_data(own) + (size_t)begin * plan->size, bytes);
@@ -288,9 +285,9 @@ static int end_arrived(wg__exchange_plan *plan) {
     return 0;
 }
 
-/* Sends the buckets that are whole, in order, and lets the buckets under way progress. Drops a
- * gradient when its last item is sent. */
-static int begin_whole_buckets(wg__exchange_plan *plan) {
+/* Sends the complete buckets, in order, and lets the buckets in flight progress. Drops a gradient
+ * when its last item is sent. */
+static int begin_complete_buckets(wg__exchange_plan *plan) {
     if (end_arrived(plan) < 0)
         return -1;
     for (; plan->begun < plan->bucket_count && plan->buckets[plan->begun].missing == 0;
@@ -302,7 +299,7 @@ static int begin_whole_buckets(wg__exchange_plan *plan) {
         for_slices(plan, b, -1, s->buffer, pack_gradient);
         for (const item *it = plan->items + b->first; it < plan->items + b->last; it++)
             if (it->part == it->parts - 1)
-                wg_zero_grad(parameter_of(plan, it->entry));
+                wg_zero_grad(plan->optimizer->entries[it->entry].parameter);
         const int status =
             plan->stage > 0
                 ? wg__group_begin_reduce_scatter(plan->group, plan->element, plan->transit,
@@ -316,34 +313,30 @@ static int begin_whole_buckets(wg__exchange_plan *plan) {
     return end_arrived(plan);
 }
 
-static void take_gradient(gradient *of) {
+static void complete_gradient(gradient *of) {
     wg__exchange_plan *plan = of->plan;
-    if (of->is_taken)
+    if (of->is_complete)
         return;
-    of->is_taken = true;
-    of->is_used |= wg_gradient(parameter_of(plan, of->entry)) != NULL;
+    of->is_complete = true;
+    of->is_used |= wg_gradient(plan->optimizer->entries[of->entry].parameter) != NULL;
     for (int64_t b = of->first_bucket; b <= of->last_bucket; b++)
         plan->buckets[b].missing--;
 }
 
-static int take_in_backward(wg_tensor *leaf, void *context) {
+static int complete_in_backward(wg_tensor *leaf, void *context) {
     gradient *of = context;
     (void)leaf; /* the entry's parameter */
-    take_gradient(of);
-    return begin_whole_buckets(of->plan);
+    complete_gradient(of);
+    return begin_complete_buckets(of->plan);
 }
 
 static void remove_hooks(wg__exchange_plan *plan) {
     for (int64_t i = 0; i < plan->optimizer->count; i++) {
         gradient *of = &plan->gradients[i];
         if (of->hook > 0)
-            wg_remove_hook(parameter_of(plan, i), of->hook);
+            wg_remove_hook(plan->optimizer->entries[i].parameter, of->hook);
         of->hook = 0;
     }
-}
-
-int64_t wg__exchange_rounds(const wg__exchange_plan *plan, int64_t batches) {
-    return plan && plan->stage >= 2 ? wg__ceil_divide(batches, plan->shares) : 1;
 }
 
 void wg__exchange_begin(wg__exchange_plan *plan, bool is_first) {
@@ -354,7 +347,7 @@ void wg__exchange_begin(wg__exchange_plan *plan, bool is_first) {
         plan->sent = plan->received = 0;
     plan->begun = 0;
     for (int64_t i = 0; i < plan->optimizer->count; i++) {
-        plan->gradients[i].is_taken = false;
+        plan->gradients[i].is_complete = false;
         plan->gradients[i].is_used &= !is_first;
     }
     for (int64_t i = 0; i < plan->bucket_count; i++)
@@ -364,10 +357,10 @@ void wg__exchange_begin(wg__exchange_plan *plan, bool is_first) {
 int wg__exchange_in_backward(wg__exchange_plan *plan) {
     for (int64_t i = 0; i < plan->optimizer->count; i++) {
         gradient *of = &plan->gradients[i];
-        if (!wg_requires_grad(parameter_of(plan, i)))
+        wg_tensor *parameter = plan->optimizer->entries[i].parameter;
+        if (!wg_requires_grad(parameter))
             continue;
-        of->hook =
-            wg_register_post_accumulate_grad_hook(parameter_of(plan, i), take_in_backward, of);
+        of->hook = wg_register_post_accumulate_grad_hook(parameter, complete_in_backward, of);
         if (of->hook < 0) {
             remove_hooks(plan);
             return -1;
@@ -381,8 +374,8 @@ int wg__exchange_end(wg__exchange_plan *plan, bool is_last) {
     wg__span_begin(&span, "sum gradients", WG_PROFILE_REGION);
     remove_hooks(plan);
     for (int64_t i = plan->optimizer->count; i-- > 0;)
-        take_gradient(&plan->gradients[i]);
-    int status = begin_whole_buckets(plan);
+        complete_gradient(&plan->gradients[i]);
+    int status = begin_complete_buckets(plan);
     while (is_last && plan->received < plan->sent)
         if (end_oldest(plan) < 0)
             status = -1;
@@ -393,7 +386,7 @@ int wg__exchange_end(wg__exchange_plan *plan, bool is_last) {
 int wg__exchange_mark_used(wg__exchange_plan *plan) {
     const int64_t count = plan->optimizer->count;
     double *flags = wg__alloc_array(count, sizeof *flags);
-    if (!flags) /* the others are in the exchange below */
+    if (!flags) /* all other ranks wait in the exchange below */
         wg_group_abort(plan->group, "there is no memory for a step");
     for (int64_t i = 0; i < count; i++)
         flags[i] = plan->gradients[i].is_used;
@@ -404,16 +397,16 @@ int wg__exchange_mark_used(wg__exchange_plan *plan) {
     return status;
 }
 
-int wg__exchange_give_weights(wg__exchange_plan *plan) {
+int wg__exchange_gather_weights(wg__exchange_plan *plan) {
     int status = 0;
     wg__span span;
     wg__span_begin(&span, "gather weights", WG_PROFILE_REGION);
-    for (int64_t i = 0; i < plan->bucket_count + UNDER_WAY; i++) {
-        slot *s = &plan->slots[i % UNDER_WAY];
+    for (int64_t i = 0; i < plan->bucket_count + IN_FLIGHT; i++) {
+        slot *s = &plan->slots[i % IN_FLIGHT];
         if (s->exchange && wg__group_end_exchange(plan->group, &s->exchange) < 0)
             status = -1;
-        else if (i >= UNDER_WAY && status == 0)
-            for_slices(plan, &plan->buckets[i - UNDER_WAY], -1, s->buffer, unpack_weights);
+        else if (i >= IN_FLIGHT && status == 0)
+            for_slices(plan, &plan->buckets[i - IN_FLIGHT], -1, s->buffer, unpack_weights);
         if (i >= plan->bucket_count || status < 0)
             continue;
         const bucket *b = &plan->buckets[i];
@@ -422,7 +415,7 @@ int wg__exchange_give_weights(wg__exchange_plan *plan) {
                                             &s->exchange);
     }
     for (int64_t i = 0; i < plan->optimizer->count; i++)
-        wg_tensor_touch(parameter_of(plan, i));
+        wg_tensor_touch(plan->optimizer->entries[i].parameter);
     wg__span_end(&span);
     return status;
 }

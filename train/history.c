@@ -9,7 +9,7 @@
 
 enum { FIRST_CAPACITY = 1024 };
 
-/* Joining rows makes room for so many. */
+/* Rows that joining makes free. */
 enum { ROOM = 512 };
 
 static const char count_name[] = "count";
@@ -86,7 +86,7 @@ int64_t wg__history_best(const wg_history *history) {
     return best;
 }
 
-/* Joins neighbours among the old rows that stand for at most `most` rows together. */
+/* Joins neighbouring old rows whose counts add up to at most `most`. */
 static void join_old(wg_history *history, wg__history_join join, double most) {
     const double *counts = wg_history_column(history, count_name);
     const int64_t old = history->row_count - WG_HISTORY_RECENT;
@@ -152,7 +152,7 @@ int wg__history_put(const wg_history *history, wg_checkpoint *file, const char *
     return 0;
 }
 
-/* ---- Reading: the file says which columns there are ---- */
+/* ---- Reading: the datasets of the file are the columns ---- */
 
 typedef struct column_list {
     const char *group;
@@ -160,7 +160,7 @@ typedef struct column_list {
     wg_history *history;
 } column_list;
 
-/* Takes the dataset "GROUP/NAME" as a column, without its numbers yet. */
+/* Adds a column for the dataset "GROUP/NAME". Its numbers are read later. */
 static int visit_column(const char *name, const wg_spec *spec, void *context) {
     column_list *list = context;
     wg_history *history = list->history;
@@ -223,7 +223,7 @@ int wg_metrics_add(wg_metrics *metrics, const char *name, double value, double w
         *metric = (wg_metric){0};
         memcpy(metric->name, name, length + 1);
     }
-    if (weight != 0) { /* so that a NaN over nothing stays out of the mean */
+    if (weight != 0) { /* a value with weight 0 may be NaN */
         metric->sum += value * weight;
         metric->weight += weight;
     }

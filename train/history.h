@@ -1,19 +1,19 @@
 /* The history of a run: a table that grows by a row for each step or evaluation.
  *
- *     step  loss   mlm_loss  ...      columns appear when they are first given a value;
- *        1  9.81       9.10           rows before that have NaN there
+ *     step  loss   mlm_loss  ...      a column appears with its first value;
+ *        1  9.81       9.10           earlier rows have NaN there
  *        2  9.77       9.06
  *
- * In a checkpoint each column is a dataset of one number a row.
+ * In a checkpoint each column is a dataset with a number for each row.
  *
- * A history has at most WG_HISTORY_ROWS rows, however long the run is. When it is full, old rows
- * that are neighbours become one, whose "count" says how many it stands for; the newest
- * WG_HISTORY_RECENT rows are never joined. So rows grow evenly coarser, as a curve is drawn:
+ * A history has at most WG_HISTORY_ROWS rows, however long the run is. When it is full,
+ * neighbouring old rows are joined, and "count" is the number of rows joined into a row. The newest
+ * WG_HISTORY_RECENT rows are never joined. So old rows become evenly coarser:
  *
  *     step   1.5   3.5   5.5  ...  4095  4096
  *     count    2     2     2  ...     1     1
  *
- * Without the column "count" each row stands for itself. */
+ * Without the column "count" no rows are joined. */
 #ifndef WG_TRAIN_HISTORY_H
 #define WG_TRAIN_HISTORY_H
 
@@ -33,18 +33,17 @@ typedef struct wg_history {
     int64_t row_count, capacity;
 } wg_history;
 
-/* How two rows become one. MEAN: the mean of both rows, weighted by their counts ("step", too); a
- * metric that one row lacks is taken from the other row. LATER: the later row, unless the earlier
- * row has the least "loss" of all, which always stays; a count then tells how many rows there were
- * since the row before. */
+/* How two rows are joined. MEAN: the mean of both rows, weighted by their counts ("step", too); if
+ * a metric is NaN in either row, the joined row has the value of that row which has a number.
+ * LATER: the later row; but the row with the least "loss" of all is never joined to a later one. A
+ * count is then the number of rows since the row before. */
 typedef enum wg__history_join { WG__HISTORY_MEAN, WG__HISTORY_LATER } wg__history_join;
 
-/* Makes room for a row: joins old rows if the history is full. Which rows are joined depends on the
- * rows alone, so a history that was saved and read goes on as one that was not. [ARGUMENT for too
- * many columns; MEMORY] */
+/* Makes room for a row: joins old rows if the history is full. The choice of rows depends on the
+ * rows alone, so a resumed run has the same history. [ARGUMENT for too many columns; MEMORY] */
 int wg__history_make_room(wg_history *history, wg__history_join join);
 
-/* The number of rows that a row stands for. */
+/* The number of rows that were joined into a row; at least 1. */
 int64_t wg__history_count(const wg_history *history, int64_t row);
 
 /* The row with the least finite "loss"; -1 if there is none. */

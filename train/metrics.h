@@ -1,7 +1,7 @@
-/* Named means: what a step or an evaluation measured.
+/* Named weighted means: the metrics of a step or an evaluation.
  *
- * A metric is a sum and a weight, so batches that count differently (tokens masked, pairs seen) add
- * up to the right mean, over an evaluation as over accumulated micro-batches. */
+ * A metric is a sum and a weight, so batches of different sizes (masked tokens, pairs) add up to
+ * the right mean, over an evaluation as over the batches of a step. */
 #ifndef WG_TRAIN_METRICS_H
 #define WG_TRAIN_METRICS_H
 
@@ -27,15 +27,14 @@ typedef struct wg_metrics {
     int64_t tokens;                   /* that went through the model */
 } wg_metrics;
 
-/* Takes a value that is the mean over `weight` things into the mean of that name. A weight of 0
- * makes the metric known without a value. [ARGUMENT for more than WG_METRIC_MAX metrics, an empty
- * name or one that is too long] */
+/* Adds a value, the mean over `weight` things, to the metric `name`. A weight of 0 adds the metric
+ * without a value. [ARGUMENT for more than WG_METRIC_MAX metrics, an empty or too long name] */
 WG_API int wg_metrics_add(wg_metrics *metrics, const char *name, double value, double weight);
 
-/* The mean of that name; NaN if nothing was added under it. */
+/* The mean of the metric `name`; NaN if nothing was added to it. */
 WG_API double wg_metrics_get(const wg_metrics *metrics, const char *name);
 
-/* The weight of that name: how many things were counted. 0 if there is none. */
+/* The weight of the metric `name`: how many things were counted. 0 for an unknown name. */
 WG_API double wg_metrics_weight(const wg_metrics *metrics, const char *name);
 
 /* Adds up the sums, weights and tokens of all ranks, in the order of rank 0's metrics, which must

@@ -14,17 +14,17 @@
 #define DEFAULT_CLIP 1.0
 #define DEFAULT_SAVE_SECONDS 60.0
 
-/* What one step was, on its way to the log, the history and the listener. */
+/* The results of a step, for the log, the history and the listener. */
 typedef struct measured_step {
     double loss, rate, gradient_norm, tokens_per_second;
     wg_metrics metrics, evaluation;
     bool evaluated;
-    bool stopped; /* by a signal: it is the last one */
+    bool stopped; /* by a signal: no step follows */
 } measured_step;
 
-/* ---- Making one ---- */
+/* ---- Making a trainer ---- */
 
-/* What is trained alone: buffers and frozen parameters are what they are. */
+/* Only trained parameters are averaged, not buffers and frozen parameters. */
 static int make_average(wg_trainer *trainer) {
     wg_state_dict *state = wg_module_state(trainer->task.module);
     trainer->average = state ? wg__average_new(trainer->options.average_decay) : NULL;
@@ -68,7 +68,9 @@ static int make_parts(wg_trainer *trainer) {
         return -1;
     trainer->shares_state = is_shared && options->zero > 0;
     if (trainer->shares_state)
-        wg__optimizer_begin_sharding(trainer->optimizer, options->group);
+        trainer->optimizer->shard.group = options->group;
+    /* The sum over ranks needs all gradients before any weight moves. */
+    trainer->options.step_in_backward &= !is_shared;
     if (wg_optimizer_add_module(trainer->optimizer, trainer->task.module) < 0 ||
         wg__optimizer_shard_state(trainer->optimizer) < 0 ||
         (options->average_decay != 0 && make_average(trainer) < 0))
@@ -133,10 +135,10 @@ void wg_trainer_free(wg_trainer *trainer) {
     wg__free(trainer);
 }
 
-/* ---- What each batch of a step weighs ---- */
+/* ---- Weights of the batches of a step ---- */
 
-/* The parts of the losses of this rank's batches of a step, {1, 1} where batches weigh the same.
- * Goes back to the first batch. */
+/* Reads the parts of the losses of this rank's batches in a step, {1, 1} if all batches weigh the
+ * same. Goes back to the first batch. */
 static int read_parts(wg_trainer *trainer, int64_t batches, wg_loss_part (*parts)[WG_LOSS_PARTS]) {
     const wg_task *task = &trainer->task;
     const bool weighs = task->weigh && batches > 1;
@@ -155,8 +157,8 @@ static int read_parts(wg_trainer *trainer, int64_t batches, wg_loss_part (*parts
     return weighs && wg__trainer_go_to(trainer, &trainer->begun_step) < 0 ? -1 : status;
 }
 
-/* Computes the weights of a step's losses: weighted, the losses of the batches of all ranks add up
- * to the loss of one batch with all their examples. Collective, and the first exchange of a step: a
+/* Computes the weights of a step's losses: the weighted losses of all batches and ranks add up to
+ * the loss of a single batch with all the examples. Collective, and the first exchange of a step: a
  * rank that could not write the checkpoint of the step before reports its error here. */
 static int weigh_batches(wg_trainer *trainer, int64_t batches) {
     wg_loss_part(*parts)[WG_LOSS_PARTS] = wg__alloc_array(batches, sizeof *parts);
@@ -189,8 +191,8 @@ static int weigh_batches(wg_trainer *trainer, int64_t batches) {
     return status;
 }
 
-/* The sum of the parts of a loss, each times its weight. The mean of no losses is NaN, so a part
- * that weighs nothing counts as 0. */
+/* The sum of the parts of a loss, each times its weight. A part with weight 0 may be NaN, the mean
+ * of no losses; it counts as 0. */
 static wg_tensor *weighted_loss(wg_tensor *parts, const double *weights) {
     const int64_t count = wg_tensor_count(parts);
     if (!parts || (wg_tensor_ndim(parts) == 0 && weights[0] == 1))
@@ -207,18 +209,13 @@ static wg_tensor *weighted_loss(wg_tensor *parts, const double *weights) {
 
 /* ---- A batch ---- */
 
-/* The sum over ranks needs all gradients before any weight moves. */
-static bool steps_in_backward(const wg_trainer *trainer) {
-    return trainer->options.step_in_backward && !trainer->exchange;
-}
-
 int64_t wg__trainer_batches(int64_t accumulate, int64_t ramp, int64_t step) {
     const int64_t most = accumulate > 0 ? accumulate : 1;
     return step >= ramp ? most : 1 + (most - 1) * step / ramp;
 }
 
-/* Forward and backward of the next batch, whose gradients are added. The last one of a step may
- * move the weights. */
+/* Forward and backward of the next batch, which add to the gradients. Under step_in_backward the
+ * last batch of a step also steps the weights. */
 static int run_batch(wg_trainer *trainer, const double *weights, bool is_last,
                      measured_step *measured) {
     wg_scope scope;
@@ -234,7 +231,7 @@ static int run_batch(wg_trainer *trainer, const double *weights, bool is_last,
         result = wg_fail(WG_ERROR_STATE, "task", "it gave no loss");
     } else if (!isfinite(value)) {
         result = wg_fail(WG_ERROR_GRADIENT, "loss", "it is %g and the run has diverged", value);
-    } else if (!is_last || !steps_in_backward(trainer)) {
+    } else if (!is_last || !trainer->options.step_in_backward) {
         result = wg_backward(loss, NULL);
     } else {
         result =
@@ -250,18 +247,14 @@ static int run_batch(wg_trainer *trainer, const double *weights, bool is_last,
     return result;
 }
 
-static bool is_stopped(const wg_trainer *trainer) {
-    return trainer->options.stop && *trainer->options.stop;
-}
-
-/* Forward and backward of the batches of a step that are this rank's. Each draws the random numbers
- * that it would draw if one process ran all of them. A rank that fails takes part in all rounds. */
+/* Forward and backward of this rank's batches of a step. Each batch draws the random numbers that
+ * it would draw in a single process. A rank that fails still takes part in all rounds. */
 static int run_batches(wg_trainer *trainer, int64_t batches, measured_step *measured) {
     wg__exchange_plan *plan = trainer->exchange;
     wg_generator *generator = wg_module_generator(trainer->task.module);
     const uint64_t begun = generator->offset;
     const int64_t ranks = wg_group_size(trainer->options.group);
-    const int64_t rounds = wg__exchange_rounds(plan, batches);
+    const int64_t rounds = plan && trainer->options.zero >= 2 ? wg__ceil_divide(batches, ranks) : 1;
     int result = 0;
     for (int64_t round = 0, i = 0; round < rounds; round++) {
         const int64_t end = round == rounds - 1 ? batches : i + ranks;
@@ -277,7 +270,7 @@ static int run_batches(wg_trainer *trainer, int64_t batches, measured_step *meas
             if (result == 0)
                 result = mine ? run_batch(trainer, trainer->weights[i], i == batches - 1, measured)
                               : wg__batches_skip(trainer->task.batches);
-            if (plan && trainer->draws < 0) { /* rank 0 learns it from the first batch of the run */
+            if (plan && trainer->draws < 0) { /* rank 0 measures it in the first batch of the run */
                 int64_t draws = (int64_t)(generator->offset - begun);
                 result = wg__trainer_share(trainer, result);
                 if (result == 0)
@@ -293,7 +286,8 @@ static int run_batches(wg_trainer *trainer, int64_t batches, measured_step *meas
     if (!plan)
         return result;
     generator->offset = begun + (uint64_t)(batches * trainer->draws);
-    double stopped = is_stopped(trainer); /* a signal to any rank stops all after this step */
+    /* A signal to any rank stops all ranks after this step. */
+    double stopped = trainer->options.stop && *trainer->options.stop;
     wg_group *group = trainer->options.group;
     if (wg__trainer_share(trainer, result) < 0 ||
         wg__group_max(group, WG_GROUP_F64, 1, &stopped) < 0 || wg__exchange_mark_used(plan) < 0 ||
@@ -316,9 +310,9 @@ static int advance(wg_trainer *trainer, measured_step *measured) {
     int result = weigh_batches(trainer, batches);
     if (result == 0)
         result = run_batches(trainer, batches, measured);
-    if (result == 0 && !steps_in_backward(trainer)) {
-        /* All gradients are measured before a weight moves, also without clipping: one that is not
-         * finite ends the step. */
+    if (result == 0 && !options->step_in_backward) {
+        /* The norm is measured also without clipping: a gradient that is not finite ends the step
+         * before a weight moves. */
         const double most = options->clip > 0 ? options->clip : 0;
         result = wg_optimizer_clip(trainer->optimizer, most, &measured->gradient_norm);
         const wg_dtype before = wg_set_matmul_dtype(options->matmul_dtype);
@@ -328,10 +322,10 @@ static int advance(wg_trainer *trainer, measured_step *measured) {
         if (trainer->shares_state)
             result = wg__trainer_share(trainer, result) < 0
                          ? -1
-                         : wg__exchange_give_weights(trainer->exchange);
+                         : wg__exchange_gather_weights(trainer->exchange);
     }
     if (result < 0) {
-        /* Other errors about gradients, such as a loss that wants none, have other reasons. */
+        /* A loss that requires no gradient is an error about gradients, too, but no divergence. */
         const bool diverged =
             !isfinite(measured->loss) || trainer->optimizer->not_finite || trainer->exchange;
         const wg_error error = *wg_error_pending();
@@ -340,7 +334,7 @@ static int advance(wg_trainer *trainer, measured_step *measured) {
         wg_error_clear();
         if (diverged && error.code == WG_ERROR_GRADIENT)
             wg__trainer_diagnose(trainer, hint, sizeof hint);
-        wg_error_clear(); /* a diagnosis that failed is no news */
+        wg_error_clear(); /* of a diagnosis that failed */
         return wg_fail(error.code, "train", "step %lld: %s%s%s", (long long)trainer->step + 1,
                        error.message, *hint ? "; hint: " : "", hint);
     }
@@ -370,7 +364,7 @@ int wg__task_evaluate(const wg_task *task, wg_metrics *metrics) {
 }
 
 void wg__trainer_swap_average(wg_trainer *trainer) {
-    if (trainer->average && wg__average_updates(trainer->average) > 0)
+    if (trainer->average && trainer->average->updates > 0)
         wg__average_swap(trainer->average);
 }
 
@@ -390,7 +384,7 @@ static int evaluate_if_due(wg_trainer *trainer, measured_step *measured) {
         wg_group_broadcast(trainer->options.group, 0, sizeof measured->evaluation,
                            &measured->evaluation) < 0)
         return -1;
-    /* Patience and the best checkpoint go by the loss of evaluations. */
+    /* Patience and the best checkpoint compare the losses of evaluations. */
     const bool is_watched = trainer->options.patience > 0 || trainer->options.best_path;
     return !is_watched || wg_metrics_weight(&measured->evaluation, "loss") > 0
                ? 0
@@ -467,7 +461,8 @@ static int save(wg_trainer *trainer) {
     return result;
 }
 
-static int keep(wg_trainer *trainer) {
+/* Writes KEEP_STEM.STEP.h5, if it is due. */
+static int save_kept(wg_trainer *trainer) {
     const wg_trainer_options *options = &trainer->options;
     if (options->keep_every == 0 || trainer->step % options->keep_every != 0)
         return 0;
@@ -481,8 +476,8 @@ static int keep(wg_trainer *trainer) {
     return result;
 }
 
-/* What is written after a step, by rank 0. If ranks share the optimizer's state, all take part in
- * saving, so they go by the clock of rank 0. */
+/* Writes the log and the checkpoints that are due after a step, on rank 0. If the optimizer's state
+ * is sharded, all ranks take part in saving, and rank 0's clock decides. */
 static int write_step(wg_trainer *trainer, measured_step *measured) {
     if (!wg__trainer_leads(trainer) && !trainer->shares_state)
         return 0;
@@ -502,10 +497,10 @@ static int write_step(wg_trainer *trainer, measured_step *measured) {
     if (status == 0 && trainer->options.best_path && measured->evaluated &&
         wg__history_best(&trainer->evaluations) == trainer->evaluations.row_count - 1)
         status = wg_trainer_save(trainer, trainer->options.best_path);
-    if (status < 0 || keep(trainer) < 0)
+    if (status < 0 || save_kept(trainer) < 0)
         return -1;
     if (!trainer->exchange)
-        measured->stopped = is_stopped(trainer);
+        measured->stopped = trainer->options.stop && *trainer->options.stop;
     bool saves = trainer->options.path && (measured->stopped || save_is_due(trainer));
     if (trainer->shares_state)
         status = wg_group_broadcast(trainer->options.group, 0, sizeof saves, &saves);
@@ -541,7 +536,7 @@ int wg_trainer_run(wg_trainer *trainer) {
     trainer->error_is_shared = false;
     if (wg__trainer_begin_group(trainer) < 0)
         return -1;
-    /* A run that cannot be saved shall be known before it has cost anything. */
+    /* Save before the first step: a path that cannot be written is an error at once. */
     const bool writes = wg__trainer_leads(trainer) || trainer->shares_state;
     int status = writes && trainer->step == 0 && options->path ? save(trainer) : 0;
     bool stopped = false;
@@ -553,7 +548,7 @@ int wg_trainer_run(wg_trainer *trainer) {
             status = -1;
         stopped = measured.stopped;
     }
-    if (trainer->error_is_shared) /* the others know, and go no further either */
+    if (trainer->error_is_shared) /* all ranks stop here */
         return -1;
     if (wg__trainer_share(trainer, status) < 0)
         return -1;

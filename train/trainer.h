@@ -1,4 +1,4 @@
-/* The loop that all models share.
+/* The training loop.
  *
  *     task: next batch -> loss --> backward --> clip --> optimizer step --> log, evaluate, save
  *      ^                                                                       |
@@ -6,17 +6,17 @@
  *
  * With `step_in_backward` the optimizer steps while backward goes on (wg_optimizer_step_begin).
  *
- * A model takes part by a wg_task, a handful of functions. The loop knows no model, prints nothing,
- * and reports each step to a listener.
+ * A model and its data are a wg_task, a record of a few functions. The loop prints nothing, and
+ * reports each step to a listener.
  *
  * A run that was stopped at step k and resumed gives the same bits at step n as a run that was
  * never stopped: a checkpoint holds the weights, the optimizer's state, the step, the random
- * counters and what the task adds (its place in the data). Evaluations and saves leave all of these
+ * counters and the task's state (its place in the data). Evaluations and saves leave all of these
  * alone.
  *
- * If the loss is a mean over examples or tokens, a step of several batches equals a step of one
- * batch with all their examples, to rounding: the task says how many examples or tokens each batch
- * has (`weigh`), and the trainer weighs the losses by these numbers before backward.
+ * If the loss is a mean over examples or tokens, a step of several batches equals a step with a
+ * single large batch, to rounding: the task counts the examples or tokens of each batch (`weigh`),
+ * and the trainer weighs the losses by these numbers before backward.
  *
  *     step, accumulate 2      batch 0: 1 token  '
  *                             batch 1: 9 tokens '- 1/10 of the first loss, 9/10 of the second
@@ -24,20 +24,21 @@
  * With a group, its ranks train one model (data parallelism): each rank takes some of a step's
  * batches, and the gradients are summed, so that all ranks make the same step. The batches of a
  * step, and the random numbers that each batch draws from the module's generator, do not depend on
- * the number of ranks. So the weights do not depend on it, but for the rounding of sums:
+ * the number of ranks. So the weights are the same for any number of ranks, to the rounding of
+ * sums:
  *
  *     step, accumulate 4      rank 0: batches 0 2  '
  *                             rank 1: batches 1 3  '- sum of gradients, clip, optimizer step
  *
  * Rank 0 alone calls the listener and writes files; any number of ranks can resume a run. After a
- * step, a buffer that batches write, such as a running statistic, becomes its mean over the ranks
- * that wrote it (a buffer of integers becomes rank 0's).
+ * step, buffers that the batches wrote (running statistics) become their means over the ranks that
+ * wrote them; a buffer of integers becomes rank 0's.
  *
  * With ZeRO (Rajbhandari et al. 2020) each rank stores, sums and steps a share of the optimizer's
  * state and of the gradients, and all ranks get the new weights.
  *
- * With an average of the weights, evaluations measure the average. Checkpoints hold the average
- * below /model and the weights that are trained below /train/weights. */
+ * With an average of the weights, evaluations measure the average. Checkpoints hold the average in
+ * /model and the trained weights in /train/weights. */
 #ifndef WG_TRAIN_TRAINER_H
 #define WG_TRAIN_TRAINER_H
 
@@ -64,45 +65,45 @@ typedef struct wg_loss_part {
     double share;
 } wg_loss_part;
 
-/* What a model and its data give the loop. Functions return 0, or -1 (NULL) with an error. */
+/* A model and its data. Functions return 0, or -1 (NULL) with an error. */
 typedef struct wg_task {
-    void *context;     /* handed to every function */
-    wg_module *module; /* what is trained; borrowed */
+    void *context;     /* passed to every function */
+    wg_module *module; /* to be trained; borrowed */
 
-    /* Takes the next batch of the training data and gives its loss, one number that wants a
-     * gradient, or up to WG_LOSS_PARTS numbers whose sum is the loss, in the scope that is open;
-     * adds to `metrics` what it measured beside it, and its tokens. */
+    /* Reads the next batch of the training data and returns its loss in the open scope: a number
+     * that requires a gradient, or up to WG_LOSS_PARTS numbers whose sum is the loss. Adds further
+     * measurements and the number of tokens to `metrics`. */
     wg_tensor *(*loss)(void *context, wg_metrics *metrics);
 
-    /* Takes the next batch, too, and fills in the parts of its loss without computing it; each
-     * part is {0, 1} before. It is called for the batches of a step of several before the first of
-     * their losses; then the trainer goes back to the first by `batches`, which this function
-     * needs. NULL: each batch of a step weighs the same. */
+    /* Reads the next batch and fills in the parts of its loss without computing the loss; each part
+     * is {0, 1} before. In a step of several batches the trainer calls it for all batches first,
+     * then goes back to the first batch by `batches`, which must be set. NULL: all batches of a
+     * step weigh the same. */
     int (*weigh)(void *context, wg_loss_part *parts);
 
-    /* Called before the batches of each step, for what changes in the course of a run. NULL:
+    /* Called before the batches of each step, to change the task in the course of a run. NULL:
      * nothing. */
     void (*begin_step)(void *context);
 
     /* Measures the model on the held-out data. It is called with recording off and the module in
      * evaluation mode, and must neither move the training data nor draw from the module's
-     * generator. NULL: there is none. */
+     * generator. NULL: no evaluations. */
     int (*evaluate)(void *context, wg_metrics *metrics);
 
-    /* All ranks of a group call `evaluate`, which shares the work out among them, and its outcome.
-     * Otherwise rank 0 does it alone. */
+    /* All ranks of a group call `evaluate`, which divides the work and combines the results.
+     * Otherwise only rank 0 calls it. */
     bool shares_evaluation;
 
-    /* Writes what belongs to the model and its data beside the weights: /config, /tokenizer,
+    /* Writes all of the model and its data except the weights: /config, /tokenizer,
      * /train/data/...; NULL: nothing. */
     int (*save)(void *context, wg_checkpoint *file);
 
-    /* Goes back to where `save` stood in the training data. NULL: nothing to do. */
+    /* Goes back to the place in the training data that `save` wrote. NULL: nothing to do. */
     int (*restore)(void *context, wg_checkpoint *file);
 
-    /* The batches of which each call of `loss` takes one. With them the trainer goes back to the
-     * first batch of a step after `weigh`, and skips the batches of other ranks. Borrowed. NULL:
-     * the task has no `weigh`, and there is one rank. */
+    /* Each call of `loss` reads one of these batches. The trainer uses them to go back to the first
+     * batch of a step after `weigh`, and to skip the batches of other ranks. Borrowed. NULL: the
+     * task has no `weigh`, and there is one rank. */
     wg_batches *batches;
 
     /* Collective: checks that all ranks have the same data, vocabulary and configuration; -1 with
@@ -110,7 +111,7 @@ typedef struct wg_task {
     int (*agree)(void *context, wg_group *group);
 } wg_task;
 
-/* What a listener hears after each step. Lives during the call. */
+/* The report of a step to the listener. Lives during the call. */
 typedef struct wg_train_report {
     int64_t step;  /* steps done, over all resumed parts of the run */
     int64_t total; /* steps when the run is done */
@@ -130,31 +131,31 @@ typedef struct wg_trainer_options {
     int64_t steps;           /* at least 1 */
     wg_schedule schedule;    /* of the learning rate */
     double clip;             /* greatest global gradient norm; 0: 1.0; negative: no clipping */
-    int64_t accumulate;      /* batches of a step; 0: 1. Their gradients add up to that of one batch
-                              * of all their examples, if the task weighs them */
-    int64_t accumulate_ramp; /* steps in which their number rises from 1 to `accumulate`, in a
-                              * straight line, rounded down; 0: it is the same from the start */
+    int64_t accumulate;      /* batches of a step; 0: 1. Together they have the gradient of a single
+                              * large batch, if the task weighs them */
+    int64_t accumulate_ramp; /* the number of batches rises from 1 to `accumulate` over so many
+                              * steps, linearly, rounded down; 0: it is `accumulate` at once */
     double average_decay;    /* of an exponential average of the weights; 0: none is kept */
     int64_t evaluate_every;  /* steps; 0: after the last step only */
     int64_t patience; /* stop after so many evaluations without a new lowest "loss"; 0: never */
     const char *path; /* of the checkpoint; NULL: the run is not saved */
     const char *best_path; /* of the checkpoint with the lowest evaluated "loss"; NULL: not kept */
-    int64_t keep_every;    /* steps after which a checkpoint is written that stays; 0: none is */
-    const char *keep_stem; /* it goes to KEEP_STEM.STEP.h5 */
-    int64_t save_every;    /* steps; 0: as save_seconds says and after the last step */
+    int64_t keep_every;    /* steps between checkpoints that are never overwritten; 0: none */
+    const char *keep_stem; /* these checkpoints are KEEP_STEM.STEP.h5 */
+    int64_t save_every;    /* steps; 0: only by save_seconds and after the last step */
     double save_seconds;   /* 0: 60; negative: no saves by the clock */
-    const char *note;      /* kept as /train/note for who resumes the run; NULL: none */
-    const char *log_path;  /* one JSON object for each step is appended to it; NULL: none */
+    const char *note;      /* a text to store as /train/note; NULL: none */
+    const char *log_path;  /* a file to append a JSON object to for each step; NULL: none */
     wg_train_listener listener;
     void *listener_context;
     const volatile sig_atomic_t *stop; /* not 0: finish the step, save and return; may be NULL */
     wg_group *group;     /* the processes that train together; borrowed. NULL: this one alone */
     int zero;            /* stage of ZeRO: 1: each rank of the group has a share of the optimizer's
-                          * state; 2: and of the gradients; 0: each has all */
-    bool bf16_gradients; /* they travel between ranks as bf16, half the bytes; sums are in f32 */
-    bool step_in_backward; /* each weight moves as soon as backward has its gradient, which takes
-                            * less memory; without clipping only. Several ranks sum their gradients
-                            * first and take no notice of it */
+                          * state; 2: and of the gradients; 0: each rank has all */
+    bool bf16_gradients; /* ranks send gradients as bf16, half the bytes; sums are in f32 */
+    bool step_in_backward; /* step each weight as soon as its gradient is complete, which takes less
+                            * memory; without clipping only. Ignored with several ranks, which must
+                            * sum their gradients first */
     wg_dtype matmul_dtype; /* WG_BF16: forward and backward run under wg_set_matmul_dtype, mixed
                             * precision; evaluations do not. WG_F32, 0: full precision */
 } wg_trainer_options;
@@ -167,9 +168,9 @@ typedef enum wg_train_outcome {
     WG_TRAIN_OUT_OF_PATIENCE /* evaluations became no better; the last step is saved */
 } wg_train_outcome;
 
-/* A trainer at step 0. Takes the optimizer, which must be empty, into its ownership in every case,
- * and gives it all the parameters of the task's module. Options and task are copied; texts and what
- * the task points to are borrowed and must outlive it. Freed with wg_trainer_free.
+/* A trainer at step 0. Takes ownership of the optimizer, which must be empty, in every case, and
+ * adds all the parameters of the task's module to it. Options and task are copied; their texts and
+ * pointers are borrowed and must outlive the trainer. Freed with wg_trainer_free.
  * [ARGUMENT, also for a group with more ranks than a step has batches, or a task that does not name
  * its batches; MEMORY; IO for a log that cannot be opened] */
 WG_API wg_trainer *wg_trainer_new(const wg_task *task, wg_optimizer *optimizer,
@@ -178,34 +179,36 @@ WG_API wg_trainer *wg_trainer_new(const wg_task *task, wg_optimizer *optimizer,
 /* Frees a trainer and its optimizer; NULL is allowed. */
 WG_API void wg_trainer_free(wg_trainer *trainer);
 
-/* Takes up the run that `path` holds, at its step. Before the first step only; after an error the
- * trainer is of no more use. [NOT_FOUND, IO, FORMAT; STATE for a file that holds no run] */
+/* Resumes the run in the checkpoint `path`, at its step. Before the first step only; after an error
+ * the trainer must be freed. [NOT_FOUND, IO, FORMAT; STATE for a file that holds no run] */
 WG_API int wg_trainer_resume(wg_trainer *trainer, const char *path);
 
 /* Runs to the last step. Returns a wg_train_outcome, or -1: then the checkpoint on disk is the last
- * good one. A loss or gradient that is not finite stops the run, with the step and a hint at the
- * reason, and is never saved. If the task names its batches and no other rank takes part, the step
- * is run again, and the hint names the first op that made a number that is not finite, with its
- * layer. The weights in memory are those of the last finished step; but with `step_in_backward` an
- * error may come when backward has moved some of them, and the trainer then neither saves nor goes
- * on. All ranks of a group have the same outcome: an error names its rank. [GRADIENT for a run that
- * diverged; STATE for ranks that differ in version, processor, options, module, data or step; STATE
- * for a patience or best_path with a task whose evaluations have no "loss", and after such an
- * error; whatever the task, the optimizer or saving gives] */
+ * good one. A loss or gradient that is not finite stops the run before anything is saved; the error
+ * has the step and a hint at the reason. If the task has `batches` and there is a single rank, the
+ * trainer runs the step again, and the hint names the first op with a result that is not finite,
+ * and its layer.
+ *
+ * After an error the weights in memory are from the last finished step. With `step_in_backward` an
+ * error may leave some weights stepped and others not: the trainer then refuses to save and to go
+ * on. All ranks of a group have the same outcome, and an error names its rank. [GRADIENT for a run
+ * that diverged; STATE for ranks that differ in version, processor, options, module, data or step;
+ * STATE for a patience or best_path if evaluations have no "loss", and for half-stepped weights;
+ * the errors of the task, the optimizer and saving] */
 WG_API int wg_trainer_run(wg_trainer *trainer);
 
-/* Writes a checkpoint of the run as it stands: the same file, whoever shares the optimizer's state.
- * With ZeRO all ranks must call it, and rank 0 writes. [GRADIENT for weights that are not finite;
- * STATE after an error in the midst of a step; as wg_checkpoint_commit] */
+/* Writes a checkpoint of the present state: the same file with and without ZeRO. With ZeRO all
+ * ranks must call it, and rank 0 writes. [GRADIENT for weights that are not finite; STATE for
+ * half-stepped weights; as wg_checkpoint_commit] */
 WG_API int wg_trainer_save(wg_trainer *trainer, const char *path);
 
 /* Steps done. */
 WG_API int64_t wg_trainer_steps(const wg_trainer *trainer);
 
-/* One row for each step ("step", "loss", "lr", "grad_norm" and the task's metrics), and
- * one for each evaluation ("step" and the metrics); of long runs, one for several: history.h says
- * how rows are joined to at most WG_HISTORY_ROWS. Borrowed. In a checkpoint they stand below
- * WG_HISTORY_TRAINING and WG_HISTORY_EVALUATION. */
+/* A row for each step ("step", "loss", "lr", "grad_norm" and the task's metrics), and a row for
+ * each evaluation ("step" and the metrics). In long runs old rows are joined, to at most
+ * WG_HISTORY_ROWS: see history.h. Borrowed. In a checkpoint the tables are in WG_HISTORY_TRAINING
+ * and WG_HISTORY_EVALUATION. */
 WG_API const wg_history *wg_trainer_history(const wg_trainer *trainer);
 WG_API const wg_history *wg_trainer_evaluations(const wg_trainer *trainer);
 
@@ -221,7 +224,7 @@ WG_API bool wg_trainer_best(const wg_trainer *trainer, int64_t *step, double *lo
 #define WG_ENVIRONMENT "/train/environment"
 
 /* Measures a task's model as an evaluation during training does: recording off, the module in
- * evaluation mode, both put back after. */
+ * evaluation mode, both restored afterwards. */
 int wg__task_evaluate(const wg_task *task, wg_metrics *metrics);
 
 WG_END_DECLS

@@ -1,4 +1,4 @@
-/* Runs in checkpoints: all that a run needs to go on, bit for bit. */
+/* Saving and resuming runs: a checkpoint has all state that a run needs to go on, bit for bit. */
 #include "train/internal.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include "base/system.h"
 #include "tensor/internal.h"
 
-/* The weights that are trained, where /model is their average. */
+/* The trained weights, if /model is their average. */
 #define TRAINED "/train/weights"
 
 static void put_generator(wg_checkpoint *file, const char *name, const wg_generator *generator) {
@@ -35,7 +35,7 @@ static int get_generator(wg_checkpoint *file, const char *name, wg_generator *ge
 static int put_run(wg_checkpoint *file, wg_trainer *trainer) {
     const wg_task *task = &trainer->task;
     const wg_schedule *schedule = &trainer->options.schedule;
-    /* With an average, the weights that are trained stand beside it: /model is evaluated. */
+    /* With an average, /model is the average, because evaluations read /model. */
     if (trainer->average)
         wg_checkpoint_put_module(file, TRAINED, task->module);
     wg__trainer_swap_average(trainer);
@@ -56,7 +56,7 @@ static int put_run(wg_checkpoint *file, wg_trainer *trainer) {
     wg_checkpoint_put_integer(file, "/train/schedule/total_steps", schedule->total_steps);
     put_generator(file, "module", wg_module_generator(task->module));
     put_generator(file, "default", wg_default_generator());
-    /* Of the process that saves: a run that was resumed elsewhere has the last environment. */
+    /* The environment of the process that saves, also in a run resumed on another machine. */
     const wg_kernels kernels = wg__kernels_in_use();
     char processor[256];
     wg__processor_name(processor, sizeof processor);
@@ -148,7 +148,7 @@ static int get_run(wg_checkpoint *file, wg_trainer *trainer) {
         wg_history_get(&trainer->evaluations, file, WG_HISTORY_EVALUATION) < 0)
         return -1;
     if (trainer->average)
-        wg__average_set_updates(trainer->average, trainer->step);
+        trainer->average->updates = trainer->step;
     return task->restore ? task->restore(task->context, file) : 0;
 }
 

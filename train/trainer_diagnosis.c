@@ -1,4 +1,4 @@
-/* What a run knows of itself: which evaluation was best, and why it may have diverged. */
+/* The best evaluation of a run, and the probable reason why a run has diverged. */
 #include "train/internal.h"
 
 #include <stdio.h>
@@ -15,7 +15,8 @@ bool wg_trainer_best(const wg_trainer *trainer, int64_t *step, double *loss) {
     return true;
 }
 
-/* Steps that the last one is held against, and how much more than usual is suspicious. */
+/* A gradient norm is suspicious if it is SUSPICIOUS times the mean of the last USUAL_STEPS steps.
+ */
 enum { USUAL_STEPS = 50, SUSPICIOUS = 5 };
 
 void wg__find_not_finite(wg_module *module, char *path, size_t size) {
@@ -26,7 +27,7 @@ void wg__find_not_finite(wg_module *module, char *path, size_t size) {
         wg_tensor *x = state->entries[i].slot->tensor;
         wg_scope scope;
         wg_scope_begin(&scope);
-        /* Zero times a number is 0, unless it is not finite: then the sum is not a number. */
+        /* 0 x is 0 for a finite x, and NaN otherwise. */
         if (wg_dtype_is_float(wg_tensor_dtype(x)) &&
             wg_item(wg_sum(wg_mul_scalar(x, 0), 0, NULL, false)) != 0)
             snprintf(path, size, "%s", state->entries[i].path);
@@ -50,9 +51,9 @@ int wg__trainer_go_to(const wg_trainer *trainer, const wg__trainer_place *place)
     return wg__batches_seek(trainer->task.batches, &place->data);
 }
 
-/* Runs the step again, from the same place and with the same weights, and finds the op that first
- * made an infinity or a NaN of finite operands; "" if none did, or the step cannot be run again:
- * the task does not name its batches, or other ranks have some of them. */
+/* Runs the step again, from the same place and with the same weights, and names the first op that
+ * made an infinity or a NaN of finite operands. "" if there is no such op, or if the step cannot
+ * run again: the task does not name its batches, or there are several ranks. */
 static void find_bad_op(wg_trainer *trainer, char *text, size_t size) {
     const wg_trainer_options *options = &trainer->options;
     if (!trainer->task.batches || trainer->exchange)
@@ -83,7 +84,7 @@ static void find_bad_op(wg_trainer *trainer, char *text, size_t size) {
 
 void wg__trainer_diagnose(wg_trainer *trainer, char *hint, size_t size) {
     char path[200] = "", op[500] = "";
-    if (!trainer->half_stepped) { /* the weights are those before the step */
+    if (!trainer->half_stepped) { /* the weights are as before the step */
         wg__find_not_finite(trainer->task.module, path, sizeof path);
         if (!*path)
             find_bad_op(trainer, op, sizeof op);

@@ -1,5 +1,5 @@
-/* Data parallelism: what the ranks of a group compare and share, beside the gradients (exchange.c).
- * See trainer.h. */
+/* Data parallelism: the ranks of a group compare their options and share state and buffers.
+ * exchange.c sums the gradients. See trainer.h. */
 #include "train/internal.h"
 
 #include <stdio.h>
@@ -49,16 +49,16 @@ static int broadcast(wg_group *group, wg_tensor *x) {
                               wg_tensor_data(x));
 }
 
-/* A buffer that training writes, such as a running mean. */
+/* A buffer that training writes, for example a running mean. */
 typedef struct written {
     wg_tensor *buffer; /* borrowed from the module */
-    uint64_t version;  /* when the ranks had it alike */
+    uint64_t version;  /* when all ranks last had the same values */
 } written;
 
 struct wg__shared_buffers {
     written *buffers;
     int64_t count, capacity;
-    double *sums; /* room for the flags of all, and for the elements of the largest */
+    double *sums; /* room for a flag of each buffer, and for the elements of the largest buffer */
 };
 
 void wg__shared_buffers_free(wg__shared_buffers *shared) {
@@ -99,7 +99,7 @@ int wg__trainer_share_buffers(wg_trainer *trainer) {
     if (shared->count == 0)
         return 0;
     double *writers = wg__alloc_array(shared->count, sizeof *writers);
-    if (!writers) { /* the others are in the sum below */
+    if (!writers) { /* all other ranks wait in the sum below */
         wg_group_abort(group, "there is no memory for a step");
         return -1;
     }
@@ -167,7 +167,7 @@ static int agree(wg_trainer *trainer, const wg_state_dict *state) {
 }
 
 /* All ranks begin with the weights, buffers, optimizer state and random numbers of rank 0. */
-static int take_state(wg_trainer *trainer, const wg_state_dict *state) {
+static int broadcast_state(wg_trainer *trainer, const wg_state_dict *state) {
     wg_group *group = trainer->options.group;
     const char *slot, *name;
     wg_tensor *x;
@@ -195,7 +195,7 @@ int wg__trainer_begin_group(wg_trainer *trainer) {
         const wg_slot *slot = state->entries[i].slot;
         if (slot->kind != WG_SLOT_BUFFER || slot->tied)
             continue;
-        /* At this moment the ranks have the buffer alike. */
+        /* broadcast_state gives all ranks the same values, without a new version. */
         const written added = {slot->tensor, wg__tensor_version(slot->tensor)};
         room = wg__larger(room, wg_tensor_count(slot->tensor));
         status =
@@ -207,7 +207,7 @@ int wg__trainer_begin_group(wg_trainer *trainer) {
     }
     status = wg__trainer_share(trainer, status);
     if (status == 0)
-        status = agree(trainer, state) < 0 || take_state(trainer, state) < 0 ? -1 : 0;
+        status = agree(trainer, state) < 0 || broadcast_state(trainer, state) < 0 ? -1 : 0;
     wg_state_dict_free(state);
     return status;
 }
@@ -221,7 +221,7 @@ int64_t wg__trainer_weight_bytes(const wg_trainer *trainer) {
     return bytes;
 }
 
-/* A rank that sends the gradients of each batch keeps none. */
+/* A rank that sends the gradients of each batch stores none. */
 void wg__trainer_memory(const wg_trainer *trainer, int64_t *state, int64_t *gradients) {
     const int64_t all = wg__trainer_weight_bytes(trainer);
     const bool keeps = !trainer->shares_state ||
