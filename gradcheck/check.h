@@ -1,10 +1,9 @@
-/* One function under check, and the functions that the files of the checker share. Each file calls
- * only files before it, but differences.c asks oracles.c whether a jvp agrees with the gradients:
+/* The record of a check, and functions that the files of the checker share. A file calls only files
+ * before it in this list, but differences.c also calls the forward-mode check in oracles.c:
  *
  *     run.c           verdicts in words; runs of the function, values and gradients as plain arrays
- *     differences.c   central differences, kinks, the comparison, and what a wrong gradient looks
- *                     like
- *     variants.c      the checks beside the values; other shapes
+ *     differences.c   central differences, kinks, the comparison, patterns of wrong gradients
+ *     variants.c      checks of calls, masks and threads; variants of other shapes
  *     layouts.c       other layouts of memory
  *     oracles.c       decomposition, forward mode, and kernels in f32
  *     points.c        special values: 0, -0, ties, subnormal, large, kinks
@@ -12,9 +11,9 @@
  *     gradcheck.c     the public functions: functions, second order, modules
  *     op.c            ops on their samples and variants, and libraries of ops
  *
- * Numbers lie in plain arrays: `values` has every element of every floating output, one output
- * after the other, and then those of the others; `gradients` every element of every wanted input. A
- * Jacobian has a row for each coordinate of the inputs, with an entry for each floating value. */
+ * Numbers are in plain arrays. `values` has the elements of all floating outputs, then the elements
+ * of integer outputs; `gradients` has the elements of all wanted inputs. A Jacobian has a row for
+ * each coordinate of the inputs, with an entry for each floating value. */
 #ifndef WG_GRADCHECK_CHECK_H
 #define WG_GRADCHECK_CHECK_H
 
@@ -25,7 +24,7 @@
 typedef struct wg__snapshot {
     wg_tensor *of;
     uint64_t version;
-    void *bytes; /* NULL: of no tensor */
+    void *bytes; /* NULL: no tensor */
 } wg__snapshot;
 
 /* The context of the function that runs an op. */
@@ -38,12 +37,13 @@ typedef struct wg__sampled_op {
 typedef struct wg__selection {
     int count;
     int *index;          /* the places among all inputs, or all outputs */
-    int64_t *at;         /* where the elements of each begin */
+    int64_t *at;         /* offsets of their elements in arrays of numbers */
     wg_tensor **tensors; /* the inputs, or the random cotangents of the outputs */
-    int64_t elements;    /* of all of them */
+    int64_t elements;    /* of all of them together */
 } wg__selection;
 
-/* Derivatives by differences and by backward. The radius is half the width that a kink gives. */
+/* Derivatives by differences and by backward. The radius is half the distance between the one-sided
+ * slopes at a kink. */
 typedef struct wg__comparison {
     double *numeric, *analytic, *radius;
 } wg__comparison;
@@ -101,12 +101,12 @@ static inline const wg_op_exceptions *wg__op_exceptions(const wg_op *op) {
 int wg__gradcheck_fail(wg__gradcheck *c, wg_diagnosis diagnosis, int input, const char *format, ...)
     WG_PRINTF(4, 5);
 
-/* The verdict on the gradient of one coordinate: `before`, "the gradient of input 1 at (0, 2)", and
- * the formatted rest. Returns -1. */
+/* Records a verdict on the gradient at a coordinate: `before`, "the gradient of input 1 at (0, 2)",
+ * and the formatted text. Returns -1. */
 int wg__gradcheck_fail_at(wg__gradcheck *c, wg_diagnosis diagnosis, int64_t at, const char *before,
                           const char *format, ...) WG_PRINTF(5, 6);
 
-/* The verdict that memory is lacking for the check itself. Returns -1. */
+/* Records that there is no memory for the check itself. Returns -1. */
 int wg__gradcheck_no_memory(wg__gradcheck *c);
 
 /* "input 1", "parameter encoder.weight" or "the cotangent of output 0". Returns buffer. */
@@ -126,8 +126,8 @@ void wg__gradcheck_free(wg__gradcheck *c);
 /* Runs the function once: c->outputs, in the caller's scope. -1 with a verdict. */
 int wg__gradcheck_run(wg__gradcheck *c);
 
-/* Backward from the outputs of the current run under the cotangents c->weighted.tensors, where
- * NULL is a missing one. Gives the gradients of the wanted inputs as tensors, or as numbers. */
+/* Backward from the outputs of the current run under the cotangents c->weighted.tensors; NULL: a
+ * missing cotangent. Computes the gradients of the wanted inputs as tensors, or as numbers. */
 int wg__gradcheck_pull_tensors(wg__gradcheck *c, const wg_backward_options *options,
                                wg_tensor **gradients);
 int wg__gradcheck_pull(wg__gradcheck *c, bool retain_graph, double *gradients);
@@ -142,7 +142,7 @@ int wg__read_doubles(wg_tensor *x, double *out);
 int wg__snapshot_take(wg__snapshot *snapshot, wg_tensor *x);
 bool wg__snapshot_holds(const wg__snapshot *snapshot); /* the tensor is unchanged */
 
-/* Gives the wanted inputs, after they were moved, the values of the snapshots. */
+/* Restores the wanted inputs from the snapshots after they were moved. */
 void wg__gradcheck_put_back(wg__gradcheck *c);
 
 /* The address of an element, given by its number in row-major order. */
@@ -156,7 +156,7 @@ int wg__gradcheck_inputs_unmodified(wg__gradcheck *c, const char *when);
 void wg__unravel(int64_t number, int ndim, const int64_t *shape, int64_t *index);
 wg_gradcheck_index wg__index_of(int64_t number, const wg_spec *spec);
 
-/* The place in the selection of the tensor with that element. */
+/* The place in the selection of the tensor that element number `element` belongs to. */
 int wg__selection_find(const wg__selection *selection, int64_t element);
 
 /* ---- differences.c ---- */
@@ -165,15 +165,15 @@ int wg__selection_find(const wg__selection *selection, int64_t element);
  * disagree. */
 int wg__gradcheck_differences(wg__gradcheck *c);
 
-/* |numeric - analytic| within the tolerances, and `radius` for a kink. */
+/* Whether |numeric - analytic| is within the tolerances plus `radius`. */
 bool wg__gradcheck_agrees(const wg__gradcheck *c, double numeric, double analytic, double radius);
 
 /* The derivative of all floating values along a direction (of the wanted inputs; NULL is coordinate
  * `at` alone) into c->slopes, and half the difference of its one-sided forms into c->spreads. */
 int wg__gradcheck_slope(wg__gradcheck *c, const double *direction, int64_t at, double eps);
 
-/* Moves the coordinate `at`, or all along a direction, from where the snapshots say, and evaluates.
- * Gives the step that a single coordinate really made. */
+/* Moves the coordinate `at`, or all coordinates along a direction, evaluates, and restores the
+ * inputs. *made: the step of a single coordinate after rounding. */
 int wg__gradcheck_evaluate_moved(wg__gradcheck *c, const double *direction, int64_t at, double step,
                                  double *made, double *values);
 
@@ -182,12 +182,12 @@ const char *wg__gradcheck_unsaved(char *buffer, size_t size, const wg__gradcheck
 
 /* ---- variants.c: 0, or -1 with a verdict ---- */
 
-/* Where numbers are not scale * expected but for rounding; -1 where they all are. */
+/* The first place where a number is not scale * expected, to rounding; -1: none. */
 int64_t wg__gradcheck_unlike(const wg__gradcheck *c, int64_t count, const double *numbers,
                              const double *expected, double scale);
 
-int wg__gradcheck_conduct_before(wg__gradcheck *c); /* checks without which numbers mean nothing */
-int wg__gradcheck_conduct_after(wg__gradcheck *c);
+int wg__gradcheck_conduct_before(wg__gradcheck *c); /* determinism, and unmodified inputs */
+int wg__gradcheck_conduct_after(wg__gradcheck *c);  /* threads, masks, cotangents, accumulation */
 int wg__gradcheck_threads(wg__gradcheck *c);
 /* For an op: one input alone requires a gradient, already when the op runs forward. */
 int wg__gradcheck_leaves_alone(wg__gradcheck *c);
@@ -208,54 +208,53 @@ typedef struct wg__variant {
     int64_t grown, to; /* of wg__variant_long: axes of that size have this length instead */
 } wg__variant;
 
-/* Makes the variant of that number: 1; 0 after the last; -1 where this sample has none of that
- * number. `first`: it is the first sample of the op. The variants have other shapes; special
- * values; inputs of 67 and, for the first sample, 259 and 4099 elements along some axes; inputs
- * long enough for several threads. */
+/* Makes variant number `number` and returns 1; 0 after the last; -1 if the variant does not exist
+ * for this sample. `first`: it is the first sample of the op. The variants have other shapes;
+ * special values; inputs of 67 and, for the first sample, 259 and 4099 elements along some axes;
+ * inputs long enough for several threads. */
 typedef int wg__variant_maker(const wg_op *op, int number, const wg_sample *sample, bool first,
                               wg__variant *variant);
 wg__variant_maker wg__variant_of_shape, wg__variant_of_value, wg__variant_long, wg__variant_grown;
 
 /* ---- layouts.c: 0, or -1 with a verdict ---- */
 
-/* Compares values and gradients of an op, which c has, with values and gradients for other layouts
- * of its inputs and cotangents. Pairs of layouts are tried on samples, not on variants of samples.
- */
+/* Compares the values and gradients in c with the values and gradients for other layouts of inputs
+ * and cotangents. Pairs of layouts are tried on samples, not on variants of samples. */
 int wg__gradcheck_layouts(wg__gradcheck *c);
 
-/* The same in f32, for a check in f64 of an op that takes f32. */
+/* wg__gradcheck_layouts in f32, for a check in f64 of an op that takes f32. */
 int wg__gradcheck_layouts_in_f32(wg__gradcheck *c);
 
-/* A view with the elements of x that is not contiguous: transposed, or stepped if x has fewer than
- * two axes. */
+/* A view that has the elements of x and is not contiguous: transposed, or stepped if x has fewer
+ * than two axes. */
 wg_tensor *wg__layout_strided(wg_tensor *x);
 
 /* ---- oracles.c: 0, or -1 with a verdict ---- */
 
-/* The values, and the gradients, of an op's decomposition, if it has one beside its kernels. */
+/* Compare the values, or the gradients, of an op with its decomposition, if it has both. */
 int wg__gradcheck_decomposed_values(wg__gradcheck *c);
 int wg__gradcheck_decomposed_gradient(wg__gradcheck *c);
 
-/* Tangents against the gradients of backward, and, if `numeric`, against differences. */
+/* Compares tangents with the gradients of backward and, if `numeric`, with differences. */
 int wg__gradcheck_forward_mode(wg__gradcheck *c, bool numeric);
 
-/* Values and gradients in f32 against those in f64, if the op takes f32; or only whether they are
- * finite, too. */
+/* Compares values and gradients in f32 with values and gradients in f64, if the op takes f32. With
+ * only_finite, only checks that they are finite in f32 if they are in f64. */
 int wg__gradcheck_f32(wg__gradcheck *c, bool only_finite);
 
 /* ---- points.c ---- */
 
-/* Prepares the check and compares it at that point. */
+/* Prepares the check and compares the derivatives at a point. */
 int wg__gradcheck_point(wg__gradcheck *c, const wg__point *point);
 
 /* ---- grown.c ---- */
 
-/* Prepares the check and compares it along random directions. */
+/* Prepares the check and compares the derivatives along random directions. */
 int wg__gradcheck_long(wg__gradcheck *c, const wg__variant *variant);
 
 /* ---- gradcheck.c ---- */
 
-/* All of it, for one function on one set of inputs. */
+/* All checks of a function on a set of inputs. */
 int wg__gradcheck_all(wg__gradcheck *c);
 
 /* The options with defaults filled in. */
@@ -267,8 +266,9 @@ wg_gradcheck_report wg__gradcheck_report(uint64_t seed);
 /* Adds the counts of a report. With `replaces` all other members are copied from `one`. */
 void wg__gradcheck_merge(wg_gradcheck_report *all, const wg_gradcheck_report *one, bool replaces);
 
-/* Begins and ends a public function: false, with the report saying so, while an error is pending or
- * for options that make no sense; the status -1 makes the report's message the error. */
+/* Begin and end a public function. Begin returns false, with a report of the reason, while an error
+ * is pending or if the options are invalid. End records the report's message as the error if the
+ * status is -1. */
 bool wg__gradcheck_begin(const wg_gradcheck_options *options, wg_gradcheck_report *report);
 int wg__gradcheck_end(int status, wg_gradcheck_report *report);
 

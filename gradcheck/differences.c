@@ -1,5 +1,6 @@
-/* Central differences against the gradients of backward, coordinate by coordinate or in random
- * directions; and, where they disagree, the pattern that the mistake has left in the Jacobian. */
+/* Compares central differences with the gradients of backward, coordinate by coordinate or in
+ * random directions. Where they disagree, searches the Jacobian for the pattern of a known mistake.
+ */
 #include "gradcheck/check.h"
 
 #include <float.h>
@@ -47,7 +48,7 @@ int wg__gradcheck_slope(wg__gradcheck *c, const double *direction, int64_t at, d
         wg__gradcheck_evaluate_moved(c, direction, at, -eps, &down, c->minus) < 0)
         return -1;
     for (int64_t i = 0; i < c->weighted.elements; i++) {
-        /* divided by the step that was really made: that keeps digits */
+        /* divided by the step after rounding, which keeps digits */
         c->slopes[i] = (c->plus[i] - c->minus[i]) / (up - down);
         c->spreads[i] =
             fabs((c->plus[i] - c->values[i]) / up - (c->minus[i] - c->values[i]) / down) / 2;
@@ -73,8 +74,8 @@ bool wg__gradcheck_agrees(const wg__gradcheck *c, double numeric, double analyti
     return fabs(numeric - analytic) <= tolerance(c, numeric) + radius; /* false for NaN */
 }
 
-/* One-sided slopes differ at a kink however near they are taken, on a curve by less the nearer, and
- * at a jump by more. Leaves only the spreads of kinks in c->spreads. */
+/* Compares one-sided slopes of two step sizes. With a smaller step their difference stays at a
+ * kink, shrinks on a curve and grows at a jump. Leaves only the spreads of kinks in c->spreads. */
 static int settle_kinks(wg__gradcheck *c, int64_t at) {
     bool any = false;
     for (int64_t i = 0; i < c->weighted.elements; i++) {
@@ -102,7 +103,7 @@ static int settle_kinks(wg__gradcheck *c, int64_t at) {
         c->kinks_at[at] += is_kink;
         if (!is_kink)
             c->spreads[i] = 0;
-        if (!is_kink && !is_jump && c->dtype == WG_F64) /* a kink is within eps, but not here */
+        if (!is_kink && !is_jump && c->dtype == WG_F64) /* the kink is within eps, not at x */
             c->slopes[i] = near_slope;
     }
     return status;
@@ -115,7 +116,7 @@ static double rounding(const wg__gradcheck *c, int64_t value) {
 
 /* ---- Slow: every coordinate ---- */
 
-/* Whether the differences at hand agree with what backward gives for that coordinate. */
+/* Whether c->slopes agree with the gradients of backward at a coordinate. */
 static bool slopes_agree(const wg__gradcheck *c, int64_t at) {
     double numeric = 0, radius = 0;
     for (int64_t i = 0; i < c->weighted.elements; i++) {
@@ -130,8 +131,8 @@ static bool slopes_agree(const wg__gradcheck *c, int64_t at) {
     return wg__gradcheck_agrees(c, numeric, c->sums.analytic[at], radius);
 }
 
-/* Where they disagree it may be for their own rounding: then differences of a larger step,
- * extrapolated, (4 s(h / 2) - s(h)) / 3, decide. */
+/* If the slopes disagree with backward, repeats them with less rounding error: a larger step,
+ * extrapolated, (4 s(h / 2) - s(h)) / 3. */
 static int refine(wg__gradcheck *c, int64_t at) {
     if (c->dtype != WG_F64 || c->kinks_at[at] > 0 || c->found.jumps || slopes_agree(c, at))
         return 0;
@@ -171,9 +172,9 @@ static int difference_rows(wg__gradcheck *c) {
     return 0;
 }
 
-/* Makes the whole Jacobian where there is room for it, by the unit cotangent of each value in turn
- * through one graph. In order 2 only the random cotangent is used, since every evaluation is itself
- * a backward pass. */
+/* Makes the whole Jacobian if it is small enough: a backward pass through one graph for the unit
+ * cotangent of each value. In order 2 only the random cotangent is used, since every evaluation is
+ * itself a backward pass. */
 static int make_jacobians(wg__gradcheck *c) {
     int64_t entries = c->wanted.elements * c->weighted.elements;
     if (c->order > 1 || c->entries.analytic || entries == 0 || entries > MAX_ENTRIES)
@@ -213,16 +214,16 @@ static int make_jacobians(wg__gradcheck *c) {
 
 /* ---- Diagnosis: patterns that the usual mistakes leave in the Jacobian.
  *
- * Only the rows of the input that disagrees most are searched. Where there is no Jacobian (fast
- * mode without a disagreement, second order) there is one column, the sum under the random weights.
- * ---- */
+ * Only the rows of the input that disagrees most are searched. Without a Jacobian (a large one,
+ * second order) there is a single column, the sum under the random weights. ---- */
 
-/* The rows of one wanted input. */
+/* The rows of a wanted input. */
 typedef struct block {
     wg__gradcheck *c;
     int w;            /* which wanted input */
     int64_t at, rows; /* its coordinates */
     int64_t columns;  /* values, or 1 */
+    int64_t entries;  /* rows * columns */
     const double *numeric, *analytic, *radius;
     char where[256]; /* "input 0 at (0, 1): numeric 2, analytic 1 (...)" */
 } block;
@@ -233,14 +234,11 @@ static block block_of(wg__gradcheck *c, int w) {
     if (c->entries.analytic)
         b.columns = c->weighted.elements;
     b.rows = wg_tensor_count(c->wanted.tensors[w]);
+    b.entries = b.rows * b.columns;
     b.numeric = all->numeric + b.at * b.columns;
     b.analytic = all->analytic + b.at * b.columns;
     b.radius = all->radius + b.at * b.columns;
     return b;
-}
-
-static int64_t entries_of(const block *b) {
-    return b->rows * b->columns;
 }
 
 static bool agrees_at(const block *b, int64_t entry) {
@@ -282,10 +280,10 @@ const char *wg__gradcheck_unsaved(char *buffer, size_t size, const wg__gradcheck
 
 static int not_finite_or_zero(const block *b) {
     const wg__gradcheck *c = b->c;
-    for (int64_t i = 0; i < entries_of(b); i++)
+    for (int64_t i = 0; i < b->entries; i++)
         if (!isfinite(b->analytic[i]) && isfinite(b->numeric[i]))
             return found(b, WG_DIAGNOSIS_NOT_FINITE, "%s", "");
-    for (int64_t i = 0; i < entries_of(b); i++)
+    for (int64_t i = 0; i < b->entries; i++)
         if (b->analytic[i] != 0)
             return 0;
     for (int64_t i = 0; i < b->rows; i++)
@@ -302,10 +300,10 @@ static int not_finite_or_zero(const block *b) {
     return found(b, WG_DIAGNOSIS_ZERO, "all %lld are 0", (long long)b->rows);
 }
 
-/* Where no value moves with an input in place, but copies of moved inputs give others. */
+/* No value changes when the input changes in place, but a changed copy gives other values. */
 static int is_remembered(const block *b) {
     wg__gradcheck *c = b->c;
-    for (int64_t i = 0; i < entries_of(b); i++)
+    for (int64_t i = 0; i < b->entries; i++)
         if (b->numeric[i] != 0)
             return 0;
     wg_tensor **copies = wg__calloc((size_t)c->input_count + 1, sizeof *copies);
@@ -350,7 +348,7 @@ static int at_a_kink(const block *b) {
 
 /* ---- Gradients that do not depend on cotangents or inputs ---- */
 
-/* The gradient of the last run is the first gradient. */
+/* Whether the gradient of the last run equals the first gradient. */
 static bool is_same(const wg__gradcheck *c, int64_t at, int64_t rows) {
     double largest = 0, difference = 0;
     for (int64_t i = at; i < at + rows; i++) {
@@ -360,7 +358,7 @@ static bool is_same(const wg__gradcheck *c, int64_t at, int64_t rows) {
     return difference <= (c->dtype == WG_F64 ? 1e-12 : 1e-6) * largest;
 }
 
-/* Gives the wanted inputs `factor` times those values. */
+/* Sets the wanted inputs to `factor` times `values`. */
 static void set_inputs(wg__gradcheck *c, const double *values, double factor) {
     for (int w = 0; w < c->wanted.count; w++) {
         wg_tensor *x = c->wanted.tensors[w];
@@ -371,8 +369,8 @@ static void set_inputs(wg__gradcheck *c, const double *values, double factor) {
     }
 }
 
-/* The gradient at other inputs, all of them nearer to 0 by a part of themselves; with it, whether
- * the derivative changes there, too. Puts the inputs back, but not the snapshots. */
+/* Computes the gradient with all inputs scaled by 15/16. *differs: whether the numeric derivative
+ * differs there. Restores the inputs, but not the snapshots. */
 static int pull_elsewhere(const block *b, bool *differs) {
     wg__gradcheck *c = b->c;
     double *before = c->other;
@@ -433,7 +431,7 @@ static int does_not_depend(const block *b, bool *ignores_inputs) {
 static int has_factor(const block *b) {
     double products = 0, squares = 0;
     int64_t significant = 0;
-    for (int64_t i = 0; i < entries_of(b); i++) {
+    for (int64_t i = 0; i < b->entries; i++) {
         products += b->numeric[i] * b->analytic[i];
         squares += b->numeric[i] * b->numeric[i];
         significant += fabs(b->numeric[i]) > 10 * b->c->options.atol;
@@ -441,7 +439,7 @@ static int has_factor(const block *b) {
     double factor = products / squares;
     if (significant == 0 || fabs(factor) < 1e-6)
         return 0;
-    for (int64_t i = 0; i < entries_of(b); i++)
+    for (int64_t i = 0; i < b->entries; i++)
         if (!wg__gradcheck_agrees(b->c, factor * b->numeric[i], b->analytic[i], b->radius[i]))
             return 0;
     if (wg__gradcheck_agrees(b->c, 1, factor, 0))
@@ -512,7 +510,7 @@ static void index_of_entry(const block *b, const axes *a, int64_t entry, int64_t
 }
 
 static bool is_swapped(const block *b, const axes *a, int p, int q) {
-    for (int64_t i = 0; i < entries_of(b); i++) {
+    for (int64_t i = 0; i < b->entries; i++) {
         int64_t index[2 * WG_MAX_DIMS], held, row = 0, column = 0;
         index_of_entry(b, a, i, index);
         held = index[p];
@@ -551,7 +549,7 @@ static int is_transposed(const block *b) {
     return 0;
 }
 
-/* The input was broadcast along an axis of the output, and one index of the axis arrives. */
+/* The input was broadcast along an axis of the output, and only one index of the axis arrives. */
 static int is_unsummed(const block *b) {
     axes a;
     if (!axes_of(b, &a) || !b->c->entries.analytic)
@@ -564,7 +562,7 @@ static int is_unsummed(const block *b) {
             continue;
         for (int64_t at = 0; at < a.shape[d]; at++) {
             bool only = true;
-            for (int64_t i = 0; only && i < entries_of(b); i++) {
+            for (int64_t i = 0; only && i < b->entries; i++) {
                 index_of_entry(b, &a, i, index);
                 only = wg__gradcheck_agrees(b->c, index[d] == at ? b->numeric[i] : 0,
                                             b->analytic[i], b->radius[i]);
@@ -584,7 +582,7 @@ static int is_exchanged(const block *b) {
     for (int w = 0; w < c->wanted.count; w++) {
         block other = block_of(c, w);
         bool all = w != b->w && other.rows == b->rows;
-        for (int64_t i = 0; all && i < entries_of(b); i++)
+        for (int64_t i = 0; all && i < b->entries; i++)
             all = wg__gradcheck_agrees(c, b->numeric[i], other.analytic[i], b->radius[i]) &&
                   wg__gradcheck_agrees(c, other.numeric[i], b->analytic[i], other.radius[i]);
         char name[160];
@@ -634,7 +632,8 @@ static int diagnose(wg__gradcheck *c) {
 
 /* ---- Comparing ---- */
 
-/* Compares two derivatives and records the worst; `value` is -1 for the sum under the weights. */
+/* Compares two derivatives and keeps the worst ones in the report. `value` is -1 for the sum under
+ * the weights. */
 static bool note(wg__gradcheck *c, int64_t at, int64_t value, double numeric, double analytic,
                  double radius) {
     wg_gradcheck_report *r = c->report;
@@ -673,7 +672,7 @@ static int compare_slowly(wg__gradcheck *c) {
     if (c->found.jumps && c->derived) /* the variant put a value there */
         return 0;
     for (int64_t at = 0; at < c->wanted.elements; at++) {
-        /* The sum comes first: where an entry is as wrong, the sum is reported. */
+        /* The sum comes first, so that it is reported if an entry is equally wrong. */
         agrees &= note(c, at, -1, sums->numeric[at], sums->analytic[at], sums->radius[at]);
         for (int64_t i = 0; entries->analytic && i < c->weighted.elements; i++) {
             int64_t e = at * c->weighted.elements + i;

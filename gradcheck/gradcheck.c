@@ -1,5 +1,5 @@
-/* The public functions of the checker, the order of its checks, second order and forward mode. See
- * gradcheck.h for the mathematics. */
+/* The public functions of the checker, the order of its checks, and second order. gradcheck.h
+ * explains the mathematics. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -71,10 +71,10 @@ bool wg__gradcheck_begin(const wg_gradcheck_options *options, wg_gradcheck_repor
  *
  *     (inputs, cotangents of the outputs)  ->  the gradients of the wanted inputs
  *
- * whose backward differentiates the recorded backward of the first. All cotangents are views here
- * that are not contiguous. */
+ * Its backward differentiates the recorded backward of the first function. All cotangents here are
+ * views that are not contiguous. */
 
-/* Finds its inputs in `context`, the check of first order: they are moved in place. */
+/* Reads its inputs from `context`, the check of first order: the checker moves them in place. */
 static int gradient_function(int input_count, wg_tensor *const *inputs, int output_count,
                              wg_tensor **outputs, void *context) {
     (void)input_count, (void)inputs, (void)output_count;
@@ -229,7 +229,7 @@ int wg_gradcheck(wg_function function, void *context, int input_count, wg_tensor
     return wg__gradcheck_end(status, c.report);
 }
 
-/* The user's function, with the same random numbers each time. */
+/* The user's function, which draws the same random numbers in each run. */
 typedef struct replayed {
     wg_function function;
     void *context;
@@ -279,7 +279,7 @@ int wg_gradcheck_module(wg_module *module, wg_function function, void *context, 
         given.parameters = parameters;
         given.parameter_names = names;
         status = wg_gradcheck(replay, &r, input_count, inputs, output_count, &given, report);
-        if (status < 0) /* the module is cast back, and the error has to stay */
+        if (status < 0) /* wg_module_to refuses while an error is pending; it is recorded again */
             wg_error_clear();
         if (wg_module_to(module, before) < 0)
             status = -1;

@@ -1,9 +1,9 @@
 /* Checks derivatives, and diagnoses wrong ones.
  *
  *     wg_gradcheck           a function of tensors, made of any ops
- *     wg_gradcheck_op        an op, built-in or one's own, on its samples and variants of them
+ *     wg_gradcheck_op        an op, built-in or user-defined, on its samples and their variants
  *     wg_gradcheck_module    a module with all its parameters
- *     wg_gradcheck_example   the same, for a module that comes with inputs
+ *     wg_gradcheck_example   a module with example inputs
  *
  * The comparison: with J = d outputs / d inputs, by central differences,
  *
@@ -11,21 +11,23 @@
  *     analytic  = the gradient that backward gives under a cotangent
  *     |numeric - analytic| <= atol + rtol |numeric|
  *
- * slow mode (the default): under a random cotangent (never ones, which hide transposes),
- * and under the unit cotangent of each output element: the whole of J. Beyond 2^22 entries of J the
- * random cotangent alone.
- * Fast mode: random projections, u^T J v against u^T (J v); a disagreement is checked in slow mode,
- * so that it can be explained.
+ * Slow mode (the default) compares under a random cotangent (cotangents of ones would hide
+ * transposes), and under the unit cotangent of each output element: the whole of J. If J has more
+ * than 2^22 entries, it compares under the random cotangent only.
+ * Fast mode compares random projections, u^T J v against u^T (J v). After a disagreement the check
+ * is repeated in slow mode, to explain the failure.
  *
- * Where the slopes to the left and to the right differ, any value between them is accepted: that
- * coordinate counts as a kink, and second order is not asked there.
+ * If the slopes to the left and to the right differ, any value between them is accepted: the
+ * coordinate counts as a kink, and second order is not checked.
  *
- * Besides the values, the following is checked: inputs and cotangents are left as they were, values
- * and versions; the same inputs give the same bits, again and at 1, 2 and 3 threads; a backward
- * pass that comes after another run of the function gives its own gradients, not the other's; each
- * gradient alone is that of all together; two backward passes add up to twice the gradient; a
- * cotangent of zeros gives zeros, a missing one (NULL) the same as zeros; no tensor is left alive.
- */
+ * Further checks:
+ *     inputs and cotangents keep their values and versions
+ *     the same inputs give the same bits, run twice and at 1, 2 and 3 threads
+ *     a run of the function on other inputs does not change a backward pass that follows it
+ *     a gradient is the same alone and together with all others
+ *     two backward passes add up to twice the gradient
+ *     a cotangent of zeros gives zeros, and a missing one (NULL) gives the same
+ *     no tensor is left alive */
 #ifndef WG_GRADCHECK_GRADCHECK_H
 #define WG_GRADCHECK_GRADCHECK_H
 
@@ -34,8 +36,8 @@
 
 WG_BEGIN_DECLS
 
-/* The diagnoses: X(name, the function of the op to look at, in a few words, where to look in it).
- * A report may name another function where the check that failed knows better. */
+/* The diagnoses: X(name, the function of the op to look at, a description, where to look in the
+ * function). A report may name another function if the failed check knows better. */
 #define WG_DIAGNOSES(X)                                                                            \
     X(NONE, "", "nothing is wrong", "")                                                            \
     X(FAILED, "", "it does not run", "")                                                           \
@@ -149,17 +151,17 @@ typedef struct wg_gradcheck_options {
     bool f32;     /* check inputs of f32 instead of f64; samples of an op are cast */
     double eps;   /* 0: 1e-6; of f32 2^-8 */
     double atol;  /* 0: 1e-6; of f32 1e-3; WG_ZERO: 0 */
-    double rtol;  /* 0: 1e-5; of f32 1e-2; WG_ZERO: 0; and what 4 roundings of the values may do */
-    int order;    /* 1: the gradient; 2: the gradient of the gradient, too; 0: of an op without
-                     decomposition 2, so that a vjp that cuts the graph is found; else 1 */
+    double rtol;  /* 0: 1e-5; of f32 1e-2; WG_ZERO: 0. In f32 plus 4 roundings of the values */
+    int order;    /* 1: the gradient; 2: the gradient of the gradient, too; 0: 2 for an op without
+                     decomposition, to find a vjp that cuts the graph, else 1 */
     bool forward; /* forward mode, too */
     bool fast;    /* random projections */
-    bool no_variants; /* of an op: its samples as they are, and no more */
+    bool no_variants; /* of an op: only its samples, no variants */
     uint64_t seed;    /* of cotangents, directions and samples: the same seed, the same check */
-    const char *zero_gradient; /* the reason why every gradient is zero; NULL: that is a failure */
+    const char *zero_gradient; /* the reason why all gradients are zero; NULL: zeros are an error */
 
-    /* Leaves that the function finds without its arguments, such as a module's parameters; they are
-     * checked like inputs, and stand after them. Names may be NULL. */
+    /* Leaves that the function uses and that are not among its inputs: parameters. They are checked
+     * like inputs, and numbered after them. Names may be NULL. */
     int parameter_count;
     wg_tensor *const *parameters;
     const char *const *parameter_names;
@@ -185,11 +187,11 @@ typedef struct wg_gradcheck_report {
     int order;            /* the highest that was compared; 0: none */
     bool forward;         /* forward mode was compared */
     int64_t compared;     /* coordinates of inputs (in fast mode projections), over all orders */
-    int64_t kinks;        /* those at which a subgradient was accepted */
+    int64_t kinks;        /* coordinates where a subgradient was accepted */
     double largest_error; /* |numeric - analytic| / (atol + rtol |numeric|): 1 is the limit */
     double largest_absolute_error; /* |numeric - analytic| */
 
-    /* The coordinate that disagrees most, of all if it passed: */
+    /* The coordinate that disagrees most; if the check passed, the one nearest to the limit: */
     int sample;        /* of an op; -1 before the first */
     char variant[128]; /* "" for the sample itself */
     int at_order;      /* 1 or 2 */
@@ -205,14 +207,15 @@ typedef struct wg_gradcheck_report {
     double factor; /* FACTOR, SIGN: analytic = factor * numeric */
     int axis;      /* UNSUMMED: of the output; -1 */
 
-    char message[1024]; /* all of it for people to read, in one paragraph */
+    char message[1024]; /* the report in one paragraph of text */
 } wg_gradcheck_report;
 
 /* Checks the gradients of `function` for each input and parameter that is f64 (or f32, see options)
- * and requires grad. Those are moved in place, and are left as they were; they may be views, but
- * none in which elements share an address, as in an expanded one.
- * Returns 0 when all is well; -1, with GRADIENT pending and the report's message in it, when it is
- * not; -1 while an error is pending. `report` (may be NULL) is filled in either case. [GRADIENT] */
+ * and requires a gradient. These tensors are moved in place and restored. They may be views, but
+ * not views whose elements share an address (expanded). Returns 0 if all checks pass; -1 with the
+ * report's message as a pending GRADIENT error if one fails; -1 while an error is pending. `report`
+ * (may be NULL) is filled in either case. [GRADIENT]
+ */
 WG_API int wg_gradcheck(wg_function function, void *context, int input_count,
                         wg_tensor *const *inputs, int output_count,
                         const wg_gradcheck_options *options, wg_gradcheck_report *report);
@@ -227,24 +230,24 @@ WG_API int wg_gradcheck(wg_function function, void *context, int input_count,
  *     grown     long inputs, enough for several threads: the same bits at any number of threads
  *
  * Variants that the op refuses with an error are counted as refused. Besides the checks of
- * wg_gradcheck, the vjp is run by itself: shapes and dtypes of gradients, and none for inputs that
- * want none. The report is that of the sample whose failure could be explained best. An op with
- * `no_gradient` passes with compared == 0 when its forward does all this well. Differences show
- * that forward and vjp disagree by a factor, not which of them is wrong: forward where the jvp
- * agrees with the vjp, the vjp where forward agrees with decompose; else the report names both.
- * Where forward and decompose differ, the vjp says which is wrong. Order 2 of a fused op
- * differentiates its decomposition, and holds the kernels to it. [as wg_gradcheck] */
+ * wg_gradcheck, the vjp runs alone, to check the shapes and dtypes of gradients, and that unwanted
+ * gradients stay NULL. The report describes the best explained failure. An op with `no_gradient`
+ * passes with compared == 0 if its forward passes these checks.
+ *
+ * If forward and vjp disagree by a factor, differences do not show which of them is wrong. The
+ * report names forward if the jvp agrees with the vjp, the vjp if forward agrees with decompose,
+ * and otherwise both. If forward and decompose differ, the vjp decides which is wrong. Order 2 of a
+ * fused op differentiates its decomposition, and compares the kernels with it. [as wg_gradcheck] */
 WG_API int wg_gradcheck_op(const wg_op *op, const wg_gradcheck_options *options,
                            wg_gradcheck_report *report);
 
 /* Checks `function`, which runs `module` on the inputs, as wg_gradcheck does, for each input that
  * requires grad and for every parameter of the module (tied ones once). The report names a
  * parameter by its path. Parameters are cast to f64 for the check (with options->f32 to f32) and
- * back, which drops their gradients; inputs have to be f64 (f32) already. Before each run the
- * generator of the module's root is put back to where it was, so that dropout drops the same;
- * buffers are left as the function leaves them. In forward mode parameters are constants, so that
- * it checks inputs alone. The parameter list of the options is the module's to fill: it must be
- * empty. [as wg_gradcheck; ARGUMENT, MEMORY] */
+ * back, which drops their gradients; inputs have to be f64 (f32) already. The generator of the
+ * module's root is reset before each run, so that dropout drops the same elements; buffers are not
+ * restored. Forward mode checks only inputs, because parameters are constants there. The parameter
+ * list of the options must be empty. [as wg_gradcheck; ARGUMENT, MEMORY] */
 WG_API int wg_gradcheck_module(wg_module *module, wg_function function, void *context,
                                int input_count, wg_tensor *const *inputs, int output_count,
                                const wg_gradcheck_options *options, wg_gradcheck_report *report);
@@ -269,20 +272,20 @@ typedef struct wg_module_example {
     int (*sample)(int index, wg_generator *generator, wg_module_sample *sample);
 } wg_module_example;
 
-/* Runs wg_gradcheck_module on each sample up to the first that fails; the report's counts are of
- * all. With options->f32 the inputs of f64 are cast. [as wg_gradcheck_module] */
+/* Runs wg_gradcheck_module on each sample up to the first failure; the report counts all samples.
+ * With options->f32 the inputs of f64 are cast. [as wg_gradcheck_module] */
 WG_API int wg_gradcheck_example(const wg_module_example *example,
                                 const wg_gradcheck_options *options, wg_gradcheck_report *report);
 
-/* What a library with modules exports under the name `wengert_modules`: its examples, and the
- * struct sizes that show whether it was compiled against the same headers. */
+/* The record that a library of modules exports as `wengert_modules`: its examples, and the struct
+ * sizes, which show whether it was compiled against the same headers. */
 typedef struct wg_module_library {
     size_t example_size, sample_size, module_size;
     const wg_module_example *const *examples; /* NULL comes after the last */
 } wg_module_library;
 
-/* Exports examples, given by their addresses, for `wengert gradcheck ./my_model.so`: stands once in
- * the library, outside of functions. */
+/* Exports examples, given by their addresses, for `wengert gradcheck ./my_model.so`. Use it once in
+ * a library, outside of functions. */
 #define WG_EXPORT_MODULES(...)                                                                     \
     static const wg_module_example *const wengert_module_list[] = {__VA_ARGS__, NULL};             \
     extern WG_API const wg_module_library wengert_modules;                                         \

@@ -1,11 +1,11 @@
-/* Variants of an op's samples with long inputs: more elements than one vector, one block or one
- * chunk of a parallel loop has, and numbers of them that are no multiple of a vector's width. Their
- * derivatives are compared along random directions:
+/* Variants of an op's samples with long inputs: more elements than a vector, a block or a chunk of
+ * a parallel loop, and no multiple of a vector's width. Their derivatives are compared along random
+ * directions:
  *
  *     w^T (y(x + h v) - y(x - h v)) / (2 h)        against        (w^T J) v
  *
- * with v over all inputs, and over the tails alone: the last elements of each grown axis. The
- * longest inputs have to give the same bits at any number of threads, and no more. */
+ * with v over all inputs, and over the tails alone: the last elements of each grown axis. For the
+ * longest inputs only the bits at different numbers of threads are compared. */
 #include "gradcheck/check.h"
 
 #include <float.h>
@@ -20,8 +20,8 @@ static const int64_t lengths[] = {67, 259, 4099};
 
 enum { LENGTHS = sizeof lengths / sizeof *lengths, SIZES = 12 };
 
-/* The sizes of the axes of all floating inputs, each once: growing one of them grows every axis of
- * that size, so that the inputs still fit. */
+/* The distinct sizes of the axes of all inputs. All axes of a size grow together, so that the
+ * inputs still fit each other. */
 static int sizes_of(const wg_sample *sample, int64_t *sizes) {
     int count = 0;
     for (int i = 0; i < sample->input_count; i++)
@@ -36,7 +36,7 @@ static int sizes_of(const wg_sample *sample, int64_t *sizes) {
     return count;
 }
 
-/* x repeated along an axis to that length. */
+/* Repeats x along an axis to a given length. */
 static wg_tensor *lengthened(wg_tensor *x, int axis, int64_t length) {
     int64_t size = wg_tensor_size(x, axis), times = (length + size - 1) / size;
     wg_tensor *parts[64];
@@ -50,7 +50,7 @@ static wg_tensor *lengthened(wg_tensor *x, int axis, int64_t length) {
     return x ? wg_clone(wg_slice(x, axis, 0, length, 1)) : NULL;
 }
 
-/* Every axis of that size gets that length, and of other even sizes one element less if `odd`. */
+/* Grows every axis of `size` to `length`. If `odd`, axes of other even sizes lose an element. */
 static wg_tensor *grow(wg_tensor *x, int64_t size, int64_t length, bool odd, uint64_t seed) {
     wg_tensor *y = x;
     for (int d = 0; y && d < wg_tensor_ndim(x); d++) {
@@ -63,7 +63,8 @@ static wg_tensor *grow(wg_tensor *x, int64_t size, int64_t length, bool odd, uin
     y = y ? wg_clone(y) : NULL;
     if (!y || y->spec.dtype != WG_F64)
         return y;
-    /* Repeated values would be ties; zeros stay where they may have a meaning. */
+    /* Scale values at random, because repeated values are ties. Zeros stay, unless ties have no
+     * derivative. */
     wg_generator generator = {.seed = seed, .offset = (uint64_t)6 << 40};
     double *data = wg_tensor_data(y);
     for (int64_t i = 0; i < wg_tensor_count(y); i++)
@@ -72,8 +73,8 @@ static wg_tensor *grow(wg_tensor *x, int64_t size, int64_t length, bool odd, uin
     return y;
 }
 
-/* The shape rule takes it, and neither inputs nor outputs have more elements than a check should
- * compute. */
+/* Whether the shape rule accepts the sample, and inputs and outputs have at most `most` elements.
+ */
 static bool is_feasible(const wg_op *op, const wg_sample *sample, int64_t most) {
     wg_spec specs[WG_MAX_INPUTS];
     wg_call call = {.op = op,
@@ -130,8 +131,8 @@ int wg__variant_long(const wg_op *op, int number, const wg_sample *sample, bool 
     return is_feasible(op, &variant->sample, 1 << 15) ? 1 : -1;
 }
 
-/* A direction of length 1 over the elements between two places of a grown axis, or over all for
- * from < 0. */
+/* Makes a random direction of length 1 over the elements from `from` to `to` of the grown axes;
+ * from < 0: over all elements. */
 static double make_direction(const wg__gradcheck *c, int64_t length, int64_t from, int64_t to,
                              double *direction) {
     wg_generator generator = {.seed = c->options.seed, .offset = (uint64_t)7 << 40};
@@ -154,18 +155,19 @@ static double make_direction(const wg__gradcheck *c, int64_t length, int64_t fro
 
 typedef struct projection {
     wg__gradcheck *c;
-    int64_t length;                   /* of the grown axes */
-    double numeric, analytic, slopes; /* the last: the sum of the sizes of the slopes */
+    int64_t length; /* of the grown axes */
+    double numeric, analytic;
+    double slopes; /* the sum of the absolute slopes */
 } projection;
 
-/* 1 when the direction agrees, or has a kink or nothing to compare with in it; 0 when not; -1 with
- * a verdict. */
+/* 1 if the derivatives along the direction agree, or cannot be compared (a kink, no elements); 0 if
+ * they disagree; -1 with a verdict. */
 static int compare_direction(projection *p, int64_t from, int64_t to) {
     wg__gradcheck *c = p->c;
     double eps = c->dtype == WG_F64 ? 1e-5 : 1.0 / 64;
     if (make_direction(c, p->length, from, to, c->gradient) == 0)
         return 1;
-    /* A kink that lies within the step is not within a thousandth of it. */
+    /* If a kink is within the first step, the second step, a thousandth of it, avoids the kink. */
     for (int pass = 0; pass < 2; pass++, eps /= 1000) {
         if (wg__gradcheck_slope(c, c->gradient, -1, eps) < 0)
             return -1;
@@ -182,7 +184,7 @@ static int compare_direction(projection *p, int64_t from, int64_t to) {
             p->analytic += c->sums.analytic[at] * c->gradient[at];
             size = fmax(size, fabs(c->sums.analytic[at] * c->gradient[at]));
         }
-        /* One-sided slopes that differ as much as the error are a kink's. */
+        /* One-sided slopes that differ as much as the error: a kink. */
         double error = fabs(p->numeric - p->analytic);
         if (error <= 1e-6 + 1e-5 * (fabs(p->numeric) + size) + noise || isnan(p->numeric) ||
             error <= 1.01 * spread)
@@ -193,7 +195,7 @@ static int compare_direction(projection *p, int64_t from, int64_t to) {
 
 static int explain(projection *p, int64_t from, int64_t to) {
     wg__gradcheck *c = p->c;
-    /* The first place from which on directions disagree: elements before it are right. */
+    /* Search for the first wrong element: directions over all elements before it agree. */
     int64_t first = 0, wrong = p->length;
     while (first + 1 < wrong) {
         int64_t middle = (first + wrong) / 2;
@@ -242,8 +244,8 @@ int wg__gradcheck_long(wg__gradcheck *c, const wg__variant *variant) {
     return wg__gradcheck_layouts(c) < 0 ? -1 : wg__gradcheck_leaves_alone(c);
 }
 
-/* All inputs, tall or wide; then the first alone. How large a composite's result would be is not
- * known before; its ops are checked themselves. */
+/* All inputs, tall or wide; then the first input alone. Not for composites: the size of their
+ * results is not known in advance, and their ops are checked themselves. */
 int wg__variant_grown(const wg_op *op, int number, const wg_sample *sample, bool first,
                       wg__variant *variant) {
     static const char *const names[] = {"inputs tall", "inputs wide", "input 0 tall",

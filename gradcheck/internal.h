@@ -1,4 +1,4 @@
-/* What gradcheck/ declares for the library and the command, and does not install. */
+/* Functions of the checker for the library and the command that are not installed. */
 #ifndef WG_GRADCHECK_INTERNAL_H
 #define WG_GRADCHECK_INTERNAL_H
 
@@ -13,7 +13,7 @@ WG__COMMAND const wg_module_example *wg__gradcheck_layer_at(int index);
 
 /* Opens a shared library of ops, of modules, or of both, as WG_EXPORT_OPS (tensor/op.h) and
  * WG_EXPORT_MODULES export them: lists that end in NULL and may be empty. The library stays open to
- * the end of the program. -1 with [NOT_FOUND; FORMAT for a file that is no such library, or was
+ * the end of the program. -1 with [NOT_FOUND; FORMAT for a file that exports neither list, or was
  * built for another copy or version of wengert; both lists are then NULL] */
 WG__COMMAND int wg__gradcheck_library_open(const char *path, const wg_op *const **ops,
                                            const wg_module_example *const **examples);

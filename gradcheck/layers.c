@@ -1,5 +1,5 @@
-/* The library's layers as examples for the checker: each in its forms, very small, with random
- * parameters (initial ones, such as the ones and zeros of a norm, would hide mistakes). */
+/* The library's layers as examples for the checker: each in several forms, very small, with random
+ * parameters (the initial ones and zeros of a norm would hide mistakes). */
 #include "nn/attention.h"
 #include "nn/conv.h"
 #include "nn/feed_forward.h"
@@ -15,10 +15,10 @@
 /* Examples, places, features, heads, tokens in the vocabulary. */
 enum { B = 2, T = 3, C = 4, H = 2, VOCABULARY = 5 };
 
-/* A sample of a layer with one input of that shape, or with none for ndim -1. Half of each
- * parameter becomes a random number. */
-static int ready(wg_module_sample *sample, wg_generator *generator, void *layer,
-                 wg_function forward, int ndim, const int64_t *shape) {
+/* Makes a sample of a layer with an input of this shape, or without inputs for ndim -1. Each
+ * parameter becomes the mean of its value and a random number. */
+static int make_sample(wg_module_sample *sample, wg_generator *generator, void *layer,
+                       wg_function forward, int ndim, const int64_t *shape) {
     sample->module = layer;
     sample->forward = forward;
     wg_state_dict *state = layer ? wg_module_state(layer) : NULL;
@@ -51,13 +51,13 @@ static int ready(wg_module_sample *sample, wg_generator *generator, void *layer,
         return outputs[0] ? 0 : -1;                                                                \
     }
 
-/* A layer of one form for each element of `forms`, made by MAKE from forms[index]; its input has
- * the shape that follows. */
+/* The sample function of a layer: MAKE makes the layer from forms[index]. The last arguments are
+ * the shape of the input. */
 #define LAYER(NAME, MAKE, ...)                                                                     \
     static int NAME##_sample(int index, wg_generator *generator, wg_module_sample *sample) {       \
         if (index >= (int)(sizeof NAME##_forms / sizeof *NAME##_forms))                            \
             return 0;                                                                              \
-        return ready(sample, generator, MAKE, NAME##_forward, __VA_ARGS__);                        \
+        return make_sample(sample, generator, MAKE, NAME##_forward, __VA_ARGS__);                  \
     }
 
 static const wg_linear_options linear_forms[] = {{0}, {.no_bias = true}, {.transposed = true}};
@@ -100,13 +100,10 @@ static const wg_group_norm_options group_norm_forms[] = {{0}, {.no_affine = true
 FORWARD(group_norm, wg_group_norm_forward(layer, inputs[0]))
 LAYER(group_norm, wg_group_norm_new(NULL, "", 2, C, &group_norm_forms[index]), WG_DIMS(B, C, T))
 
-/* Around a sublayer without parameters. */
-static wg_tensor *around_tanh(wg_add_norm *layer, wg_tensor *x) {
-    return wg_add_norm_after(layer, x, wg_tanh(wg_add_norm_before(layer, x)));
-}
-
+/* Around tanh, a sublayer without parameters. */
 static const wg_add_norm_options add_norm_forms[] = {{.dropout = 0.2}, {.pre = true}};
-FORWARD(add_norm, around_tanh(layer, inputs[0]))
+FORWARD(add_norm,
+        wg_add_norm_after(layer, inputs[0], wg_tanh(wg_add_norm_before(layer, inputs[0]))))
 LAYER(add_norm, wg_add_norm_new(NULL, "", C, &add_norm_forms[index]), WG_DIMS(B, T, C))
 
 #define CONVOLUTION(NAME, RANK, ...)                                                               \

@@ -1,4 +1,4 @@
-/* Layouts of memory: an op has to give for a view what it gives for a contiguous copy of that view.
+/* Layouts of memory: an op must give the same results for a view and for its contiguous copy.
  *
  *     expanded      the first slice, repeated by a stride of 0
  *     flipped       a negative stride
@@ -8,8 +8,7 @@
  *     offset        contiguous, from the fourth element of the storage
  *
  * Each input and each cotangent is tried in each layout along each axis. Then pairs of layouts are
- * tried: two layouts of one tensor, and one layout of each of two tensors. Memory beside the
- * elements holds NaN. */
+ * tried, of the same tensor and of two tensors. Memory between the elements holds NaN. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,8 +26,8 @@ typedef struct layout {
 
 enum { ALL_AXES = -1, MAX_LAYOUTS = 2 + 4 * WG_MAX_DIMS + WG_MAX_DIMS * (WG_MAX_DIMS - 1) / 2 };
 
-/* Lists the layouts that x can have; returns their number. A kernel that ignores strides is caught
- * by the first ones, which it reads within their storage. */
+/* Lists the layouts that x can have; returns their number. The first layouts catch a kernel that
+ * ignores strides before it can read beyond the storage. */
 static int list_layouts(const wg_tensor *x, layout *list) {
     const int64_t *shape = wg_tensor_shape(x);
     const int ndim = wg_tensor_ndim(x);
@@ -60,13 +59,8 @@ static wg_tensor *embed(wg_tensor *x, int axis, int64_t size, int64_t begin, int
     return larger;
 }
 
-static wg_tensor *flip(wg_tensor *x, int axis) {
-    return wg_slice(x, axis, WG_END, WG_END, -1);
-}
-
-/* Makes a tensor in the layouts before the last, and returns a view of it in the last layout. The
- * view has the elements of x; if the layout is EXPANDED, the elements of the first slice of x,
- * repeated. */
+/* Returns a view with the elements of x in all the layouts, applied in order. EXPANDED repeats
+ * the first slice of x. */
 static wg_tensor *view_of(wg_tensor *x, int count, const layout *layouts) {
     if (!x || count == 0)
         return wg_clone(x);
@@ -76,7 +70,7 @@ static wg_tensor *view_of(wg_tensor *x, int count, const layout *layouts) {
     const int64_t line = wg_tensor_count(x);
     wg_tensor *base;
     switch (l->kind) {
-    case OFFSET: /* the first of the list, so there are none before it */
+    case OFFSET: /* the first in every list, so no layout is below it */
         base = embed(wg_reshape(x, 1, &line), 0, line + 3, 3, 1);
         return wg_reshape(wg_slice(base, 0, 3, WG_END, 1), ndim, wg_tensor_shape(x));
     case TRANSPOSED:
@@ -89,7 +83,8 @@ static wg_tensor *view_of(wg_tensor *x, int count, const layout *layouts) {
         base = view_of(embed(x, l->axis, size + 3, 1, 1), count - 1, layouts);
         return wg_slice(base, l->axis, 1, size + 1, 1);
     case FLIPPED:
-        return flip(view_of(flip(x, l->axis), count - 1, layouts), l->axis);
+        base = view_of(wg_slice(x, l->axis, WG_END, WG_END, -1), count - 1, layouts);
+        return wg_slice(base, l->axis, WG_END, WG_END, -1);
     default:
         base = view_of(x, count - 1, layouts);
         for (int d = 0; base && d < ndim; d++)
@@ -121,6 +116,7 @@ typedef struct sweep {
     wg_tensor **wanted;             /* the views of the wanted inputs */
     layout (*layouts)[MAX_LAYOUTS]; /* of each target */
     int *layout_count;
+    int target_count; /* without cotangents if no gradient is wanted */
     results viewed, copied;
 } sweep;
 
@@ -130,11 +126,8 @@ static wg_tensor *target_of(const wg__gradcheck *c, int target) {
     return c->inputs[target] ? wg_detach(c->inputs[target]) : NULL;
 }
 
-static int target_count(const wg__gradcheck *c) {
-    return c->input_count + (c->wanted.count > 0 ? c->weighted.count : 0);
-}
-
-/* "input 0 expanded along axis 1, cotangent 0 flipped along axis 0"; in f32 with "f32: " before. */
+/* Writes "input 0 expanded along axis 1, cotangent 0 flipped along axis 0"; after "f32: " in f32.
+ */
 static void name_case(const wg__gradcheck *c, int count, const place *places) {
     static const char *const kinds[] = {"offset", "transposed", "stepped",
                                         "padded", "flipped",    "expanded"};
@@ -172,10 +165,9 @@ static int run_views(sweep *s, const results *r) {
     return wg__gradcheck_evaluate(&again, r->values, again.wanted.count ? r->gradients : NULL);
 }
 
-/* Makes the views of a case. With `copied`, the tensors of the case are contiguous copies of the
- * views. */
+/* Makes the views of a case, or with `copied` contiguous copies of the views. */
 static int make_views(sweep *s, int count, const place *places, bool copied) {
-    for (int t = 0; t < target_count(s->c); t++) {
+    for (int t = 0; t < s->target_count; t++) {
         layout layouts[2];
         int used = 0;
         for (int i = 0; i < count; i++)
@@ -189,8 +181,9 @@ static int make_views(sweep *s, int count, const place *places, bool copied) {
     return wg_error_pending() ? wg__gradcheck_no_memory(s->c) : 0;
 }
 
-/* An expanded tensor has other values than the sample, so the op is run on a copy of it, too. Where
- * the op refuses the copy, its values are not for this op, and nothing is compared. */
+/* Compares a case with the sample. An expanded tensor has other values than the sample, so it is
+ * compared with a run on a contiguous copy. If the op refuses the values of the copy, nothing is
+ * compared. */
 static int check_case(sweep *s, int count, const place *places) {
     wg__gradcheck *c = s->c;
     const wg_gradcheck_report before = *c->report;
@@ -235,9 +228,10 @@ static int check_case(sweep *s, int count, const place *places) {
     return status;
 }
 
-/* Every `step`-th of the pairs; returns 0, or -1 with a verdict. `total` counts all pairs. */
+/* Checks every pair whose number is a multiple of `step` (INT64_MAX: none). *total: the number of
+ * pairs. */
 static int check_pairs(sweep *s, int64_t step, int64_t *total) {
-    const int targets = target_count(s->c);
+    const int targets = s->target_count;
     int status = 0;
     *total = 0;
     for (int t = 0; t < targets; t++)
@@ -251,15 +245,15 @@ static int check_pairs(sweep *s, int64_t step, int64_t *total) {
 }
 
 static int sweep_all(sweep *s) {
-    enum { MOST_PAIRS = 2000 }; /* of one sample */
+    enum { MOST_PAIRS = 2000 }; /* of a sample */
     wg__gradcheck *c = s->c;
     int64_t total;
-    for (int t = 0; t < target_count(c); t++) {
+    for (int t = 0; t < s->target_count; t++) {
         const wg_tensor *x = target_of(c, t);
         s->layout_count[t] = x ? list_layouts(x, s->layouts[t]) : 0;
     }
     int status = 0;
-    for (int t = 0; t < target_count(c); t++)
+    for (int t = 0; t < s->target_count; t++)
         for (int i = 0; i < s->layout_count[t] && status == 0; i++)
             status = check_case(s, 1, &(place){t, s->layouts[t][i]});
     if (status < 0 || c->derived)
@@ -273,11 +267,12 @@ static int sweep_all(sweep *s) {
 }
 
 int wg__gradcheck_layouts(wg__gradcheck *c) {
-    const size_t targets = (size_t)target_count(c), all = (size_t)c->all_count;
+    sweep s = {.c = c,
+               .target_count = c->input_count + (c->wanted.count > 0 ? c->weighted.count : 0)};
+    const size_t targets = (size_t)s.target_count, all = (size_t)c->all_count;
     const size_t coordinates = (size_t)c->wanted.elements;
     char name[sizeof c->report->variant];
     memcpy(name, c->report->variant, sizeof name);
-    sweep s = {.c = c};
     s.views = wg__calloc(targets + (size_t)c->wanted.count + 1, sizeof(wg_tensor *));
     s.layouts = wg__calloc(targets + 1, sizeof *s.layouts);
     s.layout_count = wg__calloc(targets + 1, sizeof *s.layout_count);

@@ -1,5 +1,5 @@
-/* Ops on their samples and on variants of them, and libraries of ops. See gradcheck.h for the
- * mathematics. */
+/* Checks of ops on their samples and on variants of the samples, and libraries of ops. gradcheck.h
+ * explains the mathematics. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <math.h>
@@ -11,7 +11,7 @@
 #include "tensor/ops.h"
 #include "gradcheck/internal.h"
 
-/* Failed samples that are looked at, for the one that explains best. */
+/* The check of an op ends after so many failed samples. The best explained failure is reported. */
 enum { MAX_FAILURES = 4 };
 
 typedef struct op_check {
@@ -54,7 +54,8 @@ static void merge(op_check *o, const wg_gradcheck_report *one) {
     wg__gradcheck_merge(o->report, one, better);
 }
 
-/* Floating inputs are cast to the checked dtype, and require a gradient where the op has one. */
+/* Casts floating inputs to the checked dtype, and sets requires_grad if the op is differentiable in
+ * them. */
 static void make_leaves(const op_check *o, wg_sample *sample) {
     for (int i = 0; i < sample->input_count; i++) {
         wg_tensor *x = sample->inputs[i];
@@ -78,8 +79,8 @@ static wg__variant_maker *const makers[] = {[SHAPE] = wg__variant_of_shape,
                                             [LONG] = wg__variant_long,
                                             [MANY_THREADS] = wg__variant_grown};
 
-/* True when the op takes these inputs and gives numbers; an error that says it does not is no
- * failure of a variant. */
+/* Whether the op accepts the inputs of a variant and gives finite results. An error about shapes,
+ * dtypes or values is no failure of a variant. */
 static bool is_taken(const op_check *o, const wg_sample *sample, kind kind) {
     wg_tensor *outputs[WG_MAX_OUTPUTS];
     wg_scope scope;
@@ -167,7 +168,7 @@ static int check_variants(op_check *o, const wg_sample *sample, int number) {
                 if (wg_error_pending() || is_taken(o, &v.sample, kind)) {
                     report.variants = 1;
                     status = check_one(o, kind, &v, number, &report);
-                } else { /* which is no failure */
+                } else {
                     report.refused = 1;
                 }
                 merge(o, &report);
@@ -177,7 +178,7 @@ static int check_variants(op_check *o, const wg_sample *sample, int number) {
     return status;
 }
 
-/* Returns as op->sample does: 1, 0 after the last sample, -1 when nothing more is to be learnt. */
+/* Returns 1, 0 after the last sample, -1 after MAX_FAILURES failures or without a sample. */
 static int check_next_sample(op_check *o, int index) {
     wg_generator generator = {.seed = o->options.seed, .offset = (uint64_t)index << 16};
     wg__variant v = {.name = ""};
@@ -266,7 +267,7 @@ static int read_exports(void *handle, const char *path, const wg_op *const **ops
                        "%s exports no ops and no modules: it needs WG_EXPORT_OPS(&op, ...) or "
                        "WG_EXPORT_MODULES(&example, ...) outside of its functions",
                        path);
-    void *symbol = dlsym(handle, "wg_op_count"); /* of the library that it runs on */
+    void *symbol = dlsym(handle, "wg_op_count"); /* in its copy of libwengert */
     int (*theirs)(void);
     memcpy(&theirs, &symbol, sizeof theirs);
     if (theirs != wg_op_count)

@@ -1,8 +1,8 @@
-/* Compares the kernels in f64 and the vjp of an op with its other forms:
+/* Compares the kernels in f64 and the vjp of an op with its decomposition, jvp and f32 kernels:
  *
  *     decompose    the same values and, differentiated, the same gradients
- *     jvp          w^T (J t) of the one is (w^T J) t of the other, but for rounding
- *     f32          kernels and vjp in f32 against those in f64 on the same rounded inputs
+ *     jvp          w^T (J t) from the jvp equals (w^T J) t from the vjp, to rounding
+ *     f32          kernels and vjp in f32 and in f64, on the same rounded inputs
  *
  * They need no differences, so they run on every sample and every variant. */
 #include "gradcheck/check.h"
@@ -14,7 +14,8 @@
 
 #include "tensor/ops.h"
 
-/* False for inputs without elements: a formula may refuse what a kernel takes. */
+/* Whether the op has kernels and a decomposition. False for inputs without elements: a
+ * decomposition may refuse them. */
 static bool has_both(const wg__gradcheck *c) {
     for (int i = 0; i < c->input_count; i++)
         if (c->inputs[i] && wg_tensor_count(c->inputs[i]) == 0)
@@ -22,7 +23,7 @@ static bool has_both(const wg__gradcheck *c) {
     return c->op && c->op->forward && c->op->decompose;
 }
 
-/* The check of the op without its kernels, as a composite whose ops are recorded. */
+/* A check of the op without its kernels: a composite op that records its decomposition. */
 typedef struct decomposed {
     wg__gradcheck check;
     wg_op op;
@@ -39,9 +40,8 @@ static void decompose(decomposed *d, const wg__gradcheck *c) {
     d->check.context = &d->sampled;
 }
 
-/* The place of the worst number that is not `expected` within `limit` of the largest; -1 for none.
- * Pairs that are not finite are left out: a formula may overflow where a kernel does
- * not. */
+/* The place of the largest error above `limit` times the largest expected number; -1: none. Pairs
+ * that are not finite are left out: a formula may overflow where a kernel does not. */
 static int64_t worst_of(int64_t count, const double *numbers, const double *expected,
                         double limit) {
     double largest = 0, worst = 0;
@@ -74,9 +74,9 @@ static double limit_of(const wg__gradcheck *c) {
     return c->dtype == WG_F64 ? 1e-8 : 1e-3;
 }
 
-/* Forward and decompose give other values: the vjp says which of them is wrong, as far as it agrees
- * with one alone. Forward is compared with it along a random direction. Sets c->found.blames, and
- * returns the verdict of the vjp. */
+/* Forward and decompose give different values: compares the vjp with differences of forward along a
+ * random direction, and with the gradient of decompose. If it agrees with just one of them, the
+ * verdict is against the second. Sets c->found.blames, and returns a clause for the message. */
 static const char *vote_of_vjp(wg__gradcheck *c, wg__gradcheck *composite) {
     const int64_t count = c->wanted.elements;
     bool with_forward = false, with_decompose = false;
@@ -151,7 +151,8 @@ int wg__gradcheck_decomposed_gradient(wg__gradcheck *c) {
     return status;
 }
 
-/* Rounding an input moves a result by its condition; a kernel may lose that much several times. */
+/* Rounding an input changes a result in proportion to its condition number; a kernel may lose this
+ * much several times. */
 enum { LOST = 64, CONDITIONED = 32 };
 
 /* Beyond, squares and products inside a kernel may overflow in f32. */
@@ -203,19 +204,19 @@ static void widen(int64_t count, const double *moved, const double *values, doub
     }
 }
 
-/* The worst number that rounding does not explain; -1 for none. Results that follow each other in
- * one block, such as a row of a softmax, share the error of the largest. */
+/* The place of the worst error that rounding does not explain; -1: none. The limit is relative to
+ * the largest number, because results of a block (a row of a softmax) share its error. */
 static int64_t worst_narrow(int64_t count, const double *narrow, const double *wide,
                             const double *radius, bool only_finite) {
     double largest = 0, moved = 0, worst = 1;
     int64_t at = -1;
     for (int64_t i = 0; i < count; i++) {
         if (!isfinite(wide[i]) || fabs(wide[i]) > F32_LARGEST || isinf(radius[i]))
-            return -1; /* the neighbours are made of the same intermediate results */
+            return -1; /* all numbers come from the same intermediate results */
         largest = fmax(largest, fabs(wide[i]));
         moved = fmax(moved, radius[i]);
     }
-    /* Results are made of numbers of the size of 1, and long sums lose digits as they go. */
+    /* Intermediate results are about 1, and the error of long sums grows with their length. */
     double lost = LOST * (double)FLT_EPSILON * (1 + sqrt((double)count) / 16);
     double limit = only_finite ? INFINITY : lost * fmax(largest, 1) + CONDITIONED * moved;
     for (int64_t i = 0; i < count; i++) {
@@ -295,16 +296,16 @@ static int compare_f32(f32_check *f) {
         refused = wg_tensor_dtype(outputs[j]) != f->specs[j].dtype;
     wg_error_clear();
     wg_scope_end(&scope, NULL);
-    if (refused) /* f32 is not for this op, or gives outputs of other dtypes */
+    if (refused) /* the op does not take f32, or has outputs of other dtypes */
         return 0;
     if (run_as(c, WG_F64, rounded, wanted, wide_weights, c->output_specs, &f->wide) < 0) {
         wg_error_clear();
-        return 0; /* the rounded values are not for this op */
+        return 0; /* the op refuses the rounded values */
     }
     wg_generator generator = {.seed = c->options.seed, .offset = (uint64_t)5 << 40};
     for (int times = 0; times < 3; times++) {
-        /* x (1 + 4 u r), with u the rounding of f32 and r = +-1 at random; at last r = 1, as the
-         * errors of a sum of equal terms are. */
+        /* x (1 + 4 u r), with u the rounding of f32 and r = +-1 at random; in the last pass r = 1,
+         * like the errors in a sum of equal terms. */
         for (int i = 0; i < c->input_count; i++) {
             const bool moves = rounded[i] && wg_tensor_dtype(rounded[i]) == WG_F64;
             moved[i] = moves ? wg_clone(wg_detach(rounded[i])) : rounded[i];
@@ -367,28 +368,24 @@ int wg__gradcheck_f32(wg__gradcheck *c, bool only_finite) {
     return status;
 }
 
-/* Forward mode against differences (where the options ask for it), and against reverse mode:
+/* Forward mode against differences (if the options ask for it), and against reverse mode:
  *
  *     J t  from wg_jvp       against  J t  by differences
- *     w^T (J t)              against  (w^T J) t, which is exact but for rounding
+ *     w^T (J t)              against  (w^T J) t, exact to rounding
  *
- * for random tangents t of all inputs together, and of each alone, where the others' are missing.
- * Parameters are constants in forward mode. */
+ * for random tangents t of all inputs together, and of each input alone, with all other tangents
+ * NULL. Parameters are constants in forward mode. */
 
-/* The diagnosis of wrong tangents, which come from the op's jvp; without one, from its
- * decomposition or its vjp, which are then blamed. */
+/* The diagnosis of wrong tangents. Tangents come from the op's jvp; without a jvp, from its
+ * decomposition or its vjp, and the verdict names these. */
 static wg_diagnosis forward_diagnosis(wg__gradcheck *c) {
     if (c->op && !c->op->jvp)
         c->found.blames = c->op->decompose ? "decompose" : "vjp";
     return c->op && c->op->jvp ? WG_DIAGNOSIS_JVP : WG_DIAGNOSIS_FORWARD_MODE;
 }
 
-static bool takes_part(const wg__gradcheck *c, int w, int only) {
-    return c->wanted.index[w] < c->user_count && (only < 0 || w == only);
-}
-
-/* Runs the function with random tangents t of the wanted inputs, or of one of them: t into
- * c->gradient, J t into c->first. The values must be the values of a run without tangents. */
+/* Runs the function with random tangents t of the wanted inputs, or of input `only` alone: t into
+ * c->gradient, J t into c->first. The values must be equal to the values without tangents. */
 static int run_forward_mode(wg__gradcheck *c, int only) {
     wg_generator generator = {.seed = c->options.seed, .offset = (uint64_t)(only + 2) << 48};
     wg_tensor **tangents =
@@ -401,7 +398,7 @@ static int run_forward_mode(wg__gradcheck *c, int only) {
     memset(c->gradient, 0, (size_t)c->wanted.elements * sizeof(double));
     for (int w = 0; w < c->wanted.count; w++) {
         const wg_spec *spec = &c->wanted.tensors[w]->spec;
-        if (!takes_part(c, w, only))
+        if (c->wanted.index[w] >= c->user_count || (only >= 0 && w != only))
             continue;
         wg_tensor *t = wg_cast(wg_randn(&generator, WG_F64, spec->ndim, spec->shape), spec->dtype);
         tangents[c->wanted.index[w]] = t;
@@ -432,8 +429,8 @@ static int run_forward_mode(wg__gradcheck *c, int only) {
     return status;
 }
 
-/* Differences along t into c->slopes, and the width of their kinks into c->spreads: out of the
- * Jacobian where there is one, since it has the kinks. */
+/* Differences along t into c->slopes, and the widths of their kinks into c->spreads: from the
+ * Jacobian, if there is one, since it has the kinks. */
 static int difference_along(wg__gradcheck *c) {
     const int64_t values = c->weighted.elements;
     if (!c->entries.analytic) {
@@ -451,7 +448,7 @@ static int difference_along(wg__gradcheck *c) {
     return 0;
 }
 
-/* "; forward = 0.5 * numeric", if that is so. */
+/* Writes "; forward = 0.5 * numeric in all of them" if the tangents differ by a factor, else "". */
 static void explain_tangents(const wg__gradcheck *c, char *buffer, size_t size) {
     double products = 0, squares = 0;
     for (int64_t i = 0; i < c->weighted.elements; i++) {
@@ -498,10 +495,8 @@ static int compare_tangents(wg__gradcheck *c, int only, bool numeric) {
 int wg__gradcheck_forward_mode(wg__gradcheck *c, bool numeric) {
     int status = 0;
     for (int only = -1; only < (c->wanted.count > 1 ? c->wanted.count : 0) && status == 0; only++) {
-        bool any = false;
-        for (int w = 0; w < c->wanted.count; w++)
-            any |= takes_part(c, w, only);
-        if (!any)
+        /* Parameters come after the inputs, and have no tangents. */
+        if (c->wanted.count == 0 || c->wanted.index[only < 0 ? 0 : only] >= c->user_count)
             continue;
         status = run_forward_mode(c, only);
         if (status == 0 && numeric)

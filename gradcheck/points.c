@@ -1,11 +1,11 @@
-/* Variants of an op's samples in which some elements have a special value: 0, -0, equal to another,
- * subnormal, large, or a kink that the op declares. At most three coordinates are compared there:
+/* Variants of an op's samples with special values: 0, -0, ties, subnormal and large values, and
+ * kinks that the op declares. At most three of the special elements are compared:
  *
  *     s+ = (y(x + h) - y(x)) / h        s- = (y(x) - y(x - h)) / h        h, h / 16, extrapolated
  *
- * and the gradient has to lie between s- and s+, which are equal where the function is smooth.
- * Where either does not converge (a jump, a cusp, a pole, the edge of the domain) there is nothing
- * to compare with. So any subgradient is accepted, and no derivative is asked for where none is. */
+ * The gradient must lie between s- and s+, which are equal if the function is smooth. So any
+ * subgradient is accepted. If s- or s+ does not converge (a jump, a cusp, a pole, the edge of the
+ * domain), nothing is compared. */
 #include "gradcheck/check.h"
 
 #include <float.h>
@@ -42,7 +42,7 @@ static const point values[] = {
     {"1e15 in its first element", 1e15, FIRST, WG_DIAGNOSIS_AT_LARGE, WG_AT_LARGE},
     {"-1e15 in its last element", -1e15, LAST, WG_DIAGNOSIS_AT_LARGE, WG_AT_LARGE}};
 
-/* Values that are taken from the sample. */
+/* Special values that depend on the sample. */
 typedef enum tie { AT_LARGEST, AT_SMALLEST, ALL_EQUAL, OF_INPUTS } tie;
 
 static const point ties[] = {
@@ -60,7 +60,8 @@ static void fill(wg_tensor *x, where where, double value) {
         data[i] = value;
 }
 
-/* False if there is no tie. The two elements of a pair are put into `pair`. */
+/* Makes elements of x equal; false if that is impossible. `pair` receives the two equal elements.
+ */
 static bool tie_elements(wg_tensor *x, wg_tensor *next, tie tie, int64_t *pair) {
     double *data = wg_tensor_data(x);
     int64_t count = wg_tensor_count(x), at = 0;
@@ -157,15 +158,15 @@ static int converges(wg__gradcheck *c, int64_t at, double h, side *s) {
     int status = 0;
     for (int64_t i = 0; i < c->weighted.elements && status == 0; i++) {
         double noise = 64 * DBL_EPSILON * fabs(c->values[i]) / fabs(h / 16);
-        double apart = fabs(s->far[i] - s->near[i]);
-        if (apart > 1e-2 * (1e-2 + fabs(s->near[i])) || noise > 1e-4 * (1 + fabs(s->near[i])))
+        double change = fabs(s->far[i] - s->near[i]);
+        if (change > 1e-2 * (1e-2 + fabs(s->near[i])) || noise > 1e-4 * (1 + fabs(s->near[i])))
             status = 1;
         s->near[i] = (16 * s->near[i] - s->far[i]) / 15;
     }
     return status;
 }
 
-/* 1 where the coordinate has nothing to compare with. */
+/* 0 if the coordinate agrees, 1 if it cannot be compared, -1 with a verdict. */
 static int compare_at(wg__gradcheck *c, const wg__point *p, int64_t at, double x, side *up,
                       side *down) {
     double h = (c->dtype == WG_F64 ? 1e-5 : 1.0 / 64) * fmax(1, fabs(x));

@@ -1,4 +1,4 @@
-/* The parts that all checks use: verdicts in words, runs of the function with values and gradients
+/* Functions that all checks use: verdicts in words, runs of the function with values and gradients
  * as plain arrays, and snapshots of inputs. */
 #include "gradcheck/check.h"
 
@@ -37,9 +37,9 @@ typedef struct text {
     size_t size, used;
 } text;
 
-static void say(text *t, const char *format, ...) WG_PRINTF(2, 3);
+static void append(text *t, const char *format, ...) WG_PRINTF(2, 3);
 
-static void say(text *t, const char *format, ...) {
+static void append(text *t, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     int length = vsnprintf(t->buffer + t->used, t->size - t->used, format, arguments);
@@ -50,10 +50,10 @@ static void say(text *t, const char *format, ...) {
 
 const char *wg__index_text(char *buffer, size_t size, const wg_gradcheck_index *index) {
     text t = {buffer, size, 0};
-    say(&t, "(");
+    append(&t, "(");
     for (int d = 0; d < index->ndim; d++)
-        say(&t, "%s%lld", d ? ", " : "", (long long)index->at[d]);
-    say(&t, index->ndim == 1 ? ",)" : ")");
+        append(&t, "%s%lld", d ? ", " : "", (long long)index->at[d]);
+    append(&t, index->ndim == 1 ? ",)" : ")");
     return buffer;
 }
 
@@ -78,38 +78,39 @@ int wg__gradcheck_fail(wg__gradcheck *c, wg_diagnosis diagnosis, int input, cons
     /* In order 2 the context is the check of order 1. */
     const wg_op *op = c->order > 1 ? ((const wg__gradcheck *)c->context)->op : c->op;
     if (op)
-        say(&t, "%.64s, ", op->name);
+        append(&t, "%.64s, ", op->name);
     if (r->sample >= 0)
-        say(&t, "sample %d%s%s: ", r->sample, r->variant[0] ? ", " : "", r->variant);
+        append(&t, "sample %d%s%s: ", r->sample, r->variant[0] ? ", " : "", r->variant);
     if (c->order > 1)
-        say(&t, "order %d: ", c->order);
+        append(&t, "order %d: ", c->order);
     char finding[512];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(finding, sizeof finding, format, arguments);
     va_end(arguments);
-    say(&t, "%s", finding);
+    append(&t, "%s", finding);
     if (wg_error_pending())
-        say(&t, ": %.400s", wg_error_pending()->message);
+        append(&t, ": %.400s", wg_error_pending()->message);
     wg_error_clear();
     if (diagnosis != WG_DIAGNOSIS_FAILED)
-        say(&t, ". Diagnosis: %s", diagnoses[known(diagnosis)].words);
+        append(&t, ". Diagnosis: %s", diagnoses[known(diagnosis)].words);
     const char *function = c->found.blames ? c->found.blames : diagnoses[known(diagnosis)].function;
     const char *advice = diagnoses[known(diagnosis)].advice;
-    /* A function under check has no vjp; its ops have. */
+    /* A function under check has no vjp, but its ops have. */
     if (*advice && op)
-        say(&t, ". Look at %s%s%s", function, *function ? ": " : "", advice);
+        append(&t, ". Look at %s%s%s", function, *function ? ": " : "", advice);
     else if (*advice && strcmp(function, "vjp") == 0)
-        say(&t,
+        append(
+            &t,
             ". Look at the vjp of each op in it, which wg_gradcheck_op or `wengert gradcheck OP` "
             "checks: %s",
             advice);
     else if (*advice)
-        say(&t, ". Look at: %s", advice);
+        append(&t, ". Look at: %s", advice);
     if (*advice && op && strcmp(function, "vjp or forward") == 0)
-        say(&t,
-            ". They disagree: without a decomposition or a jvp nothing says which one is wrong");
-    say(&t, ". Replay with seed %llu", (unsigned long long)r->seed);
+        append(&t,
+               ". They disagree: without a decomposition or a jvp nothing says which one is wrong");
+    append(&t, ". Replay with seed %llu", (unsigned long long)r->seed);
     r->passed = false;
     r->diagnosis = diagnosis;
     r->function = op ? function : "";
@@ -204,7 +205,7 @@ static void snapshot_restore(const wg__snapshot *snapshot) {
 void wg__gradcheck_put_back(wg__gradcheck *c) {
     for (int w = 0; w < c->wanted.count; w++)
         snapshot_restore(&c->snapshots[c->wanted.index[w]]);
-    for (int i = 0; i < c->input_count; i++) /* views of one storage share its version */
+    for (int i = 0; i < c->input_count; i++) /* inputs with a common storage share its version */
         c->snapshots[i].version = wg__tensor_version(c->inputs[i]);
 }
 
@@ -266,7 +267,7 @@ static int select_inputs(wg__gradcheck *c) {
         c->wanted.elements += wg_tensor_count(x);
     }
     for (int w = 0; w < c->wanted.count; w++)
-        if (wg__overlaps_itself(c->wanted.tensors[w])) /* two elements cannot be moved apart */
+        if (wg__overlaps_itself(c->wanted.tensors[w])) /* elements cannot be moved one by one */
             return wg__gradcheck_fail(c, WG_DIAGNOSIS_FAILED, c->wanted.index[w],
                                       "elements of input %d share an address, as in an expanded "
                                       "view: clone it",
@@ -328,8 +329,8 @@ int wg__gradcheck_prepare(wg__gradcheck *c) {
     wg_scope_begin(&scope);
     int status = first_run(c);
     wg_scope_end(&scope, NULL);
-    /* Outputs that backward does not reach get cotangents, too: their gradient is claimed to be 0.
-     * In order 2 all cotangents are views that are not contiguous. */
+    /* Outputs without requires_grad get cotangents, too: their gradient must be 0. In order 2 all
+     * cotangents are views that are not contiguous. */
     wg_generator generator = {.seed = c->options.seed, .offset = (uint64_t)c->order << 32};
     for (int k = 0; k < c->weighted.count && status == 0; k++) {
         const wg_spec *spec = &c->output_specs[c->weighted.index[k]];

@@ -1,5 +1,5 @@
-/* Checks beside the values: a gradient does not depend on the order of calls, on other runs, on
- * threads, or on the mask of wanted gradients. And variants of an op's samples in other shapes. */
+/* Checks that a gradient does not depend on the order of calls, other runs, threads, or the mask of
+ * wanted gradients; and variants of an op's samples in other shapes. */
 #include "gradcheck/check.h"
 
 #include <math.h>
@@ -34,20 +34,16 @@ static int64_t unlike_bits(int64_t count, const double *numbers, const double *e
     return -1;
 }
 
-/* A verdict on one coordinate of the gradients. */
-static int tell(wg__gradcheck *c, wg_diagnosis diagnosis, int64_t at, double value, double expected,
-                const char *what) {
-    return wg__gradcheck_fail_at(c, diagnosis, at, what, " is %.9g, not %.9g", value, expected);
-}
-
 /* Compares c->gradient with the first gradient, bit for bit. */
 static int same_bits(wg__gradcheck *c, wg_diagnosis diagnosis, const char *what) {
     int64_t at = unlike_bits(c->wanted.elements, c->gradient, c->sums.analytic);
-    return at < 0 ? 0 : tell(c, diagnosis, at, c->gradient[at], c->sums.analytic[at], what);
+    return at < 0 ? 0
+                  : wg__gradcheck_fail_at(c, diagnosis, at, what, " is %.9g, not %.9g",
+                                          c->gradient[at], c->sums.analytic[at]);
 }
 
-/* The vjp of an op, run by itself on what a run has saved, as backward would run it: so its
- * gradients are seen before backward refuses them or adds them up. */
+/* Runs the vjp of an op alone on the saved tensors of a run. So its gradients are checked before
+ * backward refuses them or adds them up. */
 static int run_vjp(wg__gradcheck *c, const wg_node *node, uint32_t wants, wg_tensor **gradients) {
     wg_tensor *inputs[WG_MAX_INPUTS], *cotangents[WG_MAX_OUTPUTS] = {0};
     wg_call call;
@@ -61,7 +57,7 @@ static int run_vjp(wg__gradcheck *c, const wg_node *node, uint32_t wants, wg_ten
     wg_set_grad_enabled(recording);
     if (status == 0 && !wg_error_pending())
         return 0;
-    /* Tensors that are not saved are NULL here; an op reports a NULL operand, or passes it on. */
+    /* Tensors that are not saved are NULL here; an op reports a NULL operand, or returns NULL. */
     char unsaved[96];
     wg__gradcheck_unsaved(unsaved, sizeof unsaved, c);
     const wg_error *error = wg_error_pending();
@@ -187,8 +183,8 @@ static int first_backward(wg__gradcheck *c) {
     return status;
 }
 
-/* y = f(x), then z = f(other x) and its backward, which may disturb the saved tensors of y, then
- * the gradient of y. Errors on the other inputs are ignored: the user never gave those inputs. */
+/* Runs y = f(x), then z = f(x') and its backward, which may disturb the saved tensors of y, then
+ * the backward of y. Errors at x' are ignored: the user never gave these inputs. */
 static int backward_after_another_run(wg__gradcheck *c) {
     size_t inputs = (size_t)c->input_count, outputs = (size_t)c->output_count;
     wg_tensor **others = wg__calloc((size_t)(wg__times(3, inputs) + outputs + 1), sizeof *others);
@@ -263,7 +259,7 @@ int wg__gradcheck_threads(wg__gradcheck *c) {
     return status;
 }
 
-/* The check of one wanted input alone. */
+/* A check with a single wanted input. */
 static wg__gradcheck only_wanted(const wg__gradcheck *c, int w) {
     wg__gradcheck one = *c;
     one.wanted.count = 1;
@@ -283,14 +279,15 @@ static int each_gradient_alone(wg__gradcheck *c) {
         int64_t at =
             wg__gradcheck_unlike(c, wg_tensor_count(c->wanted.tensors[w]), gradient, expected, 1);
         if (at >= 0)
-            return tell(c, WG_DIAGNOSIS_WANTS_IGNORED, c->wanted.at[w] + at, gradient[at],
-                        expected[at], "wanted alone: ");
+            return wg__gradcheck_fail_at(c, WG_DIAGNOSIS_WANTS_IGNORED, c->wanted.at[w] + at,
+                                         "wanted alone: ", " is %.9g, not %.9g", gradient[at],
+                                         expected[at]);
     }
     return 0;
 }
 
-/* The gradients of each output alone, and of none (k = -1), where all gradients are 0: the
- * cotangents of the other outputs are missing, or zeros. */
+/* Compares missing cotangents with zeros: for each output k, all outputs but k have the cotangent
+ * NULL, or zeros. For k = -1 all outputs have, and all gradients are 0. */
 static int zero_and_missing_cotangents(wg__gradcheck *c) {
     double *missing = c->gradient, *zeros = c->other;
     wg_tensor **weights = wg__alloc_array((int64_t)c->weighted.count + 1, sizeof *weights);
@@ -311,14 +308,16 @@ static int zero_and_missing_cotangents(wg__gradcheck *c) {
         int64_t at =
             status < 0 ? -1 : wg__gradcheck_unlike(c, c->wanted.elements, zeros, missing, 1);
         if (at >= 0)
-            status = tell(c, WG_DIAGNOSIS_COTANGENTS, at, zeros[at], missing[at],
-                          "under cotangents of zeros, and under missing ones: ");
+            status = wg__gradcheck_fail_at(c, WG_DIAGNOSIS_COTANGENTS, at,
+                                           "under cotangents of zeros, and under missing ones: ",
+                                           " is %.9g, not %.9g", zeros[at], missing[at]);
     }
     wg__free(weights);
     return status;
 }
 
-/* Leaves get back the gradients that they had before. Other tensors accumulate none. */
+/* Two backward passes must add up to twice the gradient. Only for leaves, whose gradients are
+ * restored afterwards; other tensors accumulate none. */
 static int two_passes_add_up(wg__gradcheck *c) {
     double *gradient = c->gradient;
     for (int w = 0; w < c->wanted.count; w++)
@@ -354,9 +353,11 @@ static int two_passes_add_up(wg__gradcheck *c) {
     wg__free(before);
     const double *once = c->sums.analytic;
     int64_t at = status < 0 ? -1 : wg__gradcheck_unlike(c, c->wanted.elements, gradient, once, 2);
-    return at < 0 ? status
-                  : tell(c, WG_DIAGNOSIS_ACCUMULATION, at, gradient[at], 2 * once[at],
-                         "after two backward passes: ");
+    if (at < 0)
+        return status;
+    return wg__gradcheck_fail_at(c, WG_DIAGNOSIS_ACCUMULATION, at,
+                                 "after two backward passes: ", " is %.9g, not %.9g", gradient[at],
+                                 2 * once[at]);
 }
 
 int wg__gradcheck_conduct_after(wg__gradcheck *c) {
@@ -410,8 +411,8 @@ int wg__gradcheck_leaves_alone(wg__gradcheck *c) {
 
 enum { ALL_AXES = 99, DROPPED = -1 };
 
-/* Changing one input alone makes it broadcast against the others, if the op broadcasts. The rank is
- * kept where the op has options, which may name axes. */
+/* Changes of shapes. A change of a single input makes the op broadcast it, if the op broadcasts.
+ * The rank stays if the op has options, which may name axes. */
 static const struct {
     const char *name;
     int axis, least_ndim;
@@ -424,7 +425,7 @@ static const struct {
 
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
-/* x in that shape; NULL if x has the shape already, or cannot have it. */
+/* Applies a change to x; NULL if x has the shape already, or cannot have it. */
 static wg_tensor *cut(wg_tensor *x, int kind) {
     const int axis = shapes[kind].axis, ndim = wg_tensor_ndim(x);
     if (ndim < shapes[kind].least_ndim)

@@ -152,7 +152,7 @@ typedef struct wg__optimizer_shard {
     wg_group *group;  /* borrowed; NULL: this process steps everything */
     int64_t *bounds;  /* (count, ranks + 1): rank r steps elements [bounds[r], bounds[r + 1]) */
     char *gradients;  /* sums over ranks of the gradients of this rank's elements, f32 or f64, from
-                       * the last entry to the first; NULL: gradients are read from the parameters */
+                       * the last entry to the first; NULL: the parameters have the gradients */
     int64_t *starts;  /* (count) offset of each entry in `gradients`, in elements */
     int64_t elements; /* in `gradients` */
 } wg__optimizer_shard;

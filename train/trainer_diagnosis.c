@@ -52,8 +52,8 @@ int wg__trainer_go_to(const wg_trainer *trainer, const wg__trainer_place *place)
 }
 
 /* Runs the step again, from the same place and with the same weights, and names the first op that
- * made an infinity or a NaN of finite operands. "" if there is no such op, or if the step cannot
- * run again: the task does not name its batches, or there are several ranks. */
+ * made an infinity or a NaN of finite operands. "" if no op did, or if the step cannot run again:
+ * the task does not name its batches, or there are several ranks. */
 static void find_bad_op(wg_trainer *trainer, char *text, size_t size) {
     const wg_trainer_options *options = &trainer->options;
     if (!trainer->task.batches || trainer->exchange)
