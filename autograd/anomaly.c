@@ -75,10 +75,8 @@ static bool any_nan(int count, wg_tensor *const *tensors) {
     return false;
 }
 
-/* The messages' word for the numbers that the mode looks for. */
-static const char *made(void) {
-    return finds_infinities ? "an infinity or a NaN" : "a NaN";
-}
+/* The numbers that the mode searches for, in messages; by finds_infinities. */
+static const char *const searched[] = {"a NaN", "an infinity or a NaN"};
 
 /* The first tensor that has a NaN, or -1. Writes the NaN's index, "(1, 0)", to `where`. */
 static int first_with_nan(int count, wg_tensor *const *tensors, char *where, size_t size) {
@@ -197,8 +195,8 @@ int wg__check_forward(const wg_call *call) {
     if (j < 0 || any_nan(call->input_count, call->inputs))
         return 0;
     return wg__op_fail(call, WG_ERROR_ANOMALY,
-                       "it made %s of operands without one, in output %d at %s%s", made(), j, where,
-                       caller(from, sizeof from));
+                       "it made %s of operands without one, in output %d at %s%s",
+                       searched[finds_infinities], j, where, caller(from, sizeof from));
 }
 
 int wg__check_jvp(const wg_call *call, wg_tensor *const *tangents,
@@ -209,7 +207,7 @@ int wg__check_jvp(const wg_call *call, wg_tensor *const *tangents,
         return 0;
     return wg__op_fail(call, WG_ERROR_ANOMALY,
                        "its jvp made %s of tangents without one, in that of output %d at %s%s",
-                       made(), j, where, caller(from, sizeof from));
+                       searched[finds_infinities], j, where, caller(from, sizeof from));
 }
 
 static const char *origin_text(const wg__origin *origin, char *text, size_t size) {
@@ -246,6 +244,7 @@ int wg__check_vjp(const wg_node *node, wg_tensor *const *cotangents, wg_tensor *
     return wg__op_fail(&call, WG_ERROR_ANOMALY,
                        "its vjp made %s of cotangents without one%s, in the gradient of operand %d "
                        "at %s; %s",
-                       made(), saved_nan ? " (but the forward call had one)" : "", i, where,
+                       searched[finds_infinities],
+                       saved_nan ? " (but the forward call had one)" : "", i, where,
                        origin_text(node->origin, from, sizeof from));
 }

@@ -1,7 +1,7 @@
-/* The messages of a group, carried by MPI. No other file knows MPI.
+/* The messages of a group through MPI. No other file calls MPI.
  *
- * Collective calls are begun without blocking and waited for here, so that a rank which waits can
- * notice that another one does not come:
+ * Collective calls begin without blocking, and this file waits for them, so that a waiting rank can
+ * notice a rank that never joins the call:
  *
  *     rank 0 waits in a sum      . . . . . time-out   asks all: "are you waiting, too?"
  *     rank 1 waits in a sum        . . . . . . . . .     answers
@@ -19,11 +19,13 @@
 
 #define WHERE "group"
 
-/* Tags of the messages beside collective calls, and seconds: how often a waiting rank looks for
- * questions, how long answers are waited for, and when a rank that waits for long begins to sleep
- * between two looks. */
-enum { QUESTION = 1, ANSWER = 2, SLEEP_NANOSECONDS = 100000 };
+/* Tags of the messages beside collective calls. */
+enum { QUESTION = 1, ANSWER = 2 };
+
+/* Seconds. A waiting rank looks for questions every look_every, sleeps between its looks after
+ * sleeps_after, and waits answers_within for answers. */
 static const double look_every = 0.2, answers_within = 3, sleeps_after = 0.5;
+enum { SLEEP_NANOSECONDS = 100000 };
 
 /* Messages of separate communicators never meet messages of a program that uses MPI, too. */
 static MPI_Comm everyone;  /* exchanges that are waited for */
@@ -127,11 +129,6 @@ static int receive_empty(int tag) {
     return from.MPI_SOURCE;
 }
 
-static void answer_questions(void) {
-    for (int rank; (rank = receive_empty(QUESTION)) >= 0;)
-        send_empty(rank, ANSWER);
-}
-
 /* Asks all ranks, and ends the run with a message that names the ranks which do not answer. */
 static void end_hanging_run(wg_group *group) {
     char missing[256] = "", message[512];
@@ -141,7 +138,8 @@ static void end_hanging_run(wg_group *group) {
             send_empty(rank, QUESTION);
     for (const double begun = wg__now(); answered && wg__now() - begun < answers_within;
          sched_yield()) {
-        answer_questions();
+        for (int rank; (rank = receive_empty(QUESTION)) >= 0;)
+            send_empty(rank, ANSWER);
         for (int rank; (rank = receive_empty(ANSWER)) >= 0;)
             answered[rank] = true;
     }
@@ -183,7 +181,8 @@ static int wait_for(wg_group *group, int status, MPI_Request *request, const cha
         if (begun == 0)
             begun = looked = now;
         if (now - looked > look_every) {
-            answer_questions();
+            for (int rank; (rank = receive_empty(QUESTION)) >= 0;)
+                send_empty(rank, ANSWER);
             looked = now;
         }
         if (group->timeout > 0 && now - begun > group->timeout)

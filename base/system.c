@@ -105,16 +105,15 @@ const char *wg__huge_pages_mode(void) {
  *     control group    memory.max          less the group's memory without its file cache
  *     process          ulimit -v           less the mapped bytes, but for `reserved'      */
 
-/* The least limit of the process's group and all groups around it (version 2 of control groups);
- * INT64_MAX: there is none. */
-static int64_t memory_of_groups(void) {
-    static const char root[] = "/sys/fs/cgroup";
-    char line[LONGEST_LINE], folder[512], path[600];
-    const char *group = read_line("/proc/self/cgroup", "0::", line);
-    if (!group)
-        return INT64_MAX;
-    snprintf(folder, sizeof folder, "%s%.400s", root, group);
+int64_t wg__memory_left(int64_t reserved) {
     int64_t least = INT64_MAX;
+
+    /* The control group of the process and all groups around it (version 2 of control groups). */
+    static const char root[] = "/sys/fs/cgroup";
+    char line[LONGEST_LINE], folder[512] = "", path[600];
+    const char *group = read_line("/proc/self/cgroup", "0::", line);
+    if (group)
+        snprintf(folder, sizeof folder, "%s%.400s", root, group);
     for (; strlen(folder) >= strlen(root); *strrchr(folder, '/') = '\0') {
         snprintf(path, sizeof path, "%s/memory.max", folder);
         const char *limit = read_line(path, "", line);
@@ -125,11 +124,8 @@ static int64_t memory_of_groups(void) {
         const int64_t held = read_number(path, "anon ", 1);
         least = wg__smaller(least, wg__larger(most - wg__larger(held, 0), 0));
     }
-    return least;
-}
 
-int64_t wg__memory_left(int64_t reserved) {
-    int64_t least = memory_of_groups();
+    /* The system, and the process. */
     const int64_t available = read_number("/proc/meminfo", "MemAvailable:", 1024);
     const int64_t swap = read_number("/proc/meminfo", "SwapFree:", 1024);
     if (available >= 0)

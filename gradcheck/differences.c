@@ -241,19 +241,20 @@ static block block_of(wg__gradcheck *c, int w) {
     return b;
 }
 
-static bool agrees_at(const block *b, int64_t entry) {
-    return wg__gradcheck_agrees(b->c, b->numeric[entry], b->analytic[entry], b->radius[entry]);
+/* The last entry of a row that disagrees; -1: none. */
+static int64_t wrong_entry(const block *b, int64_t row) {
+    int64_t i = (row + 1) * b->columns - 1;
+    while (i >= row * b->columns &&
+           wg__gradcheck_agrees(b->c, b->numeric[i], b->analytic[i], b->radius[i]))
+        i--;
+    return i >= row * b->columns ? i : -1;
 }
 
 static bool row_agrees(const block *b, int64_t row) {
-    const wg__gradcheck *c = b->c;
-    int64_t at = b->at + row;
-    if (!wg__gradcheck_agrees(c, c->sums.numeric[at], c->sums.analytic[at], c->sums.radius[at]))
-        return false;
-    for (int64_t i = 0; i < b->columns; i++)
-        if (!agrees_at(b, row * b->columns + i))
-            return false;
-    return true;
+    const wg__comparison *sums = &b->c->sums;
+    const int64_t at = b->at + row;
+    return wg__gradcheck_agrees(b->c, sums->numeric[at], sums->analytic[at], sums->radius[at]) &&
+           wrong_entry(b, row) < 0;
 }
 
 static int found(const block *b, wg_diagnosis diagnosis, const char *format, ...) WG_PRINTF(3, 4);
@@ -336,9 +337,8 @@ static int at_a_kink(const block *b) {
             continue;
         if (b->c->kinks_at[b->at + row] == 0)
             return 0;
-        for (int64_t i = 0; i < b->columns; i++)
-            if (!agrees_at(b, row * b->columns + i))
-                worst = row * b->columns + i;
+        if (wrong_entry(b, row) >= 0)
+            worst = wrong_entry(b, row);
     }
     if (worst < 0)
         return 0;

@@ -132,7 +132,7 @@ int wg__variant_long(const wg_op *op, int number, const wg_sample *sample, bool 
 }
 
 /* Makes a random direction of length 1 over the elements from `from` to `to` of the grown axes;
- * from < 0: over all elements. */
+ * from < 0: over all elements. Returns 0 if there are none. */
 static double make_direction(const wg__gradcheck *c, int64_t length, int64_t from, int64_t to,
                              double *direction) {
     wg_generator generator = {.seed = c->options.seed, .offset = (uint64_t)7 << 40};

@@ -254,27 +254,6 @@ static int read_values(wg__gradcheck *c, double *values) {
     return wg_error_pending() ? wg__gradcheck_no_memory(c) : 0;
 }
 
-static int select_inputs(wg__gradcheck *c) {
-    for (int i = 0; i < c->input_count; i++) {
-        wg_tensor *x = c->inputs[i];
-        if (wg__snapshot_take(&c->snapshots[i], x) < 0)
-            return wg__gradcheck_no_memory(c);
-        if (!wg_requires_grad(x) || wg_tensor_dtype(x) != c->dtype)
-            continue;
-        c->wanted.index[c->wanted.count] = i;
-        c->wanted.at[c->wanted.count] = c->wanted.elements;
-        c->wanted.tensors[c->wanted.count++] = x;
-        c->wanted.elements += wg_tensor_count(x);
-    }
-    for (int w = 0; w < c->wanted.count; w++)
-        if (wg__overlaps_itself(c->wanted.tensors[w])) /* elements cannot be moved one by one */
-            return wg__gradcheck_fail(c, WG_DIAGNOSIS_FAILED, c->wanted.index[w],
-                                      "elements of input %d share an address, as in an expanded "
-                                      "view: clone it",
-                                      c->wanted.index[w]);
-    return 0;
-}
-
 /* Allocates the arrays once the outputs are known, and reads the values. */
 static int first_run(wg__gradcheck *c) {
     if (wg__gradcheck_run(c) < 0)
@@ -323,8 +302,26 @@ int wg__gradcheck_prepare(wg__gradcheck *c) {
     c->weighted.tensors = wg__calloc(outputs, sizeof *c->weighted.tensors);
     if (wg_error_pending())
         return wg__gradcheck_no_memory(c);
-    if (select_inputs(c) < 0)
-        return -1;
+
+    /* The wanted inputs. */
+    for (int i = 0; i < c->input_count; i++) {
+        wg_tensor *x = c->inputs[i];
+        if (wg__snapshot_take(&c->snapshots[i], x) < 0)
+            return wg__gradcheck_no_memory(c);
+        if (!wg_requires_grad(x) || wg_tensor_dtype(x) != c->dtype)
+            continue;
+        c->wanted.index[c->wanted.count] = i;
+        c->wanted.at[c->wanted.count] = c->wanted.elements;
+        c->wanted.tensors[c->wanted.count++] = x;
+        c->wanted.elements += wg_tensor_count(x);
+    }
+    for (int w = 0; w < c->wanted.count; w++)
+        if (wg__overlaps_itself(c->wanted.tensors[w])) /* elements cannot be moved one by one */
+            return wg__gradcheck_fail(c, WG_DIAGNOSIS_FAILED, c->wanted.index[w],
+                                      "elements of input %d share an address, as in an expanded "
+                                      "view: clone it",
+                                      c->wanted.index[w]);
+
     wg_scope scope;
     wg_scope_begin(&scope);
     int status = first_run(c);

@@ -243,10 +243,9 @@ int wg__optimizer_check_outside(const wg_optimizer *optimizer, const char *where
 /* Removes the hooks of a step in backward, if one is under way. */
 void wg__optimizer_leave_backward(wg_optimizer *optimizer);
 
-/* Checks of options; NaN is refused. -1 with ARGUMENT. */
-int wg__check_fraction(const char *where, const char *name, double value); /* 0 <= value < 1 */
-int wg__check_positive(const char *where, const char *name, double value);
-int wg__check_not_negative(const char *where, const char *name, double value);
+/* Checks that an option is in its range; infinities and NaN are refused. -1 with ARGUMENT. */
+typedef enum wg__range { WG__FRACTION /* [0, 1) */, WG__POSITIVE, WG__NOT_NEGATIVE } wg__range;
+int wg__check_option(const char *where, const char *name, double value, wg__range range);
 
 /* ---- State, for checkpoints ---- */
 

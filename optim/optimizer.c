@@ -81,23 +81,15 @@ void *wg__entry_state(const wg__optimizer_entry *entry, int state, int64_t at) {
     return (char *)wg_tensor_data(entry->states[state]) + offset;
 }
 
-/* Negated comparisons, so that NaN is refused. */
-int wg__check_fraction(const char *where, const char *name, double value) {
-    if (!(value >= 0 && value < 1))
-        return wg_fail(WG_ERROR_ARGUMENT, where, "%s is %g; wanted from 0 to below 1", name, value);
-    return 0;
-}
-
-int wg__check_positive(const char *where, const char *name, double value) {
-    if (!(value > 0) || !isfinite(value))
-        return wg_fail(WG_ERROR_ARGUMENT, where, "%s is %g; wanted above 0", name, value);
-    return 0;
-}
-
-int wg__check_not_negative(const char *where, const char *name, double value) {
-    if (!(value >= 0) || !isfinite(value))
-        return wg_fail(WG_ERROR_ARGUMENT, where, "%s is %g; wanted 0 or more", name, value);
-    return 0;
+int wg__check_option(const char *where, const char *name, double value, wg__range range) {
+    static const char *const wanted[] = {[WG__FRACTION] = "from 0 to below 1",
+                                         [WG__POSITIVE] = "above 0",
+                                         [WG__NOT_NEGATIVE] = "0 or more"};
+    bool fits = isfinite(value) && value >= 0;
+    fits = fits && (range != WG__FRACTION || value < 1) && (range != WG__POSITIVE || value > 0);
+    if (fits)
+        return 0;
+    return wg_fail(WG_ERROR_ARGUMENT, where, "%s is %g; wanted %s", name, value, wanted[range]);
 }
 
 int wg__optimizer_check_outside(const wg_optimizer *optimizer, const char *where) {
@@ -238,8 +230,8 @@ int wg_optimizer_add_group(wg_optimizer *optimizer, const wg_parameter_group *gr
         return wg_fail(WG_ERROR_ARGUMENT, where,
                        "\"%s\" comes after %lld parameters; add groups before parameters",
                        group->names, (long long)optimizer->count);
-    if (wg__check_not_negative(where, "rate", group->rate) < 0 ||
-        wg__check_not_negative(where, "weight_decay", group->weight_decay) < 0)
+    if (wg__check_option(where, "rate", group->rate, WG__NOT_NEGATIVE) < 0 ||
+        wg__check_option(where, "weight_decay", group->weight_decay, WG__NOT_NEGATIVE) < 0)
         return -1;
     if (wg__reserve(&optimizer->groups, optimizer->group_count, &optimizer->group_capacity,
                     optimizer->group_count + 1, sizeof *optimizer->groups) < 0)

@@ -24,32 +24,6 @@ static double progress(const wg_schedule *schedule, int64_t length, int64_t step
     return done >= length ? 1.0 : (double)done / (double)length;
 }
 
-/* The rate of a step after the warm-up as a fraction of the peak. */
-static double share(const wg_schedule *schedule, int64_t step) {
-    double p = progress(schedule, schedule->total_steps - schedule->warmup_steps, step);
-    double warmup = fmax((double)schedule->warmup_steps, 1);
-    switch (schedule->kind) {
-    case WG_SCHEDULE_CONSTANT:
-    case WG_SCHEDULE_OWN:
-        break;
-    case WG_SCHEDULE_LINEAR:
-        return 1.0 - (1.0 - schedule->final) * p;
-    case WG_SCHEDULE_COSINE:
-        return schedule->final + (1.0 - schedule->final) * (1.0 + cos(PI * p)) / 2.0;
-    case WG_SCHEDULE_WSD: {
-        int64_t tenth = wg__larger(schedule->total_steps / 10, 1);
-        int64_t length = schedule->decay_steps > 0 ? schedule->decay_steps : tenth;
-        bool is_stable = step + 1 <= schedule->total_steps - length;
-        p = is_stable ? 0.0 : progress(schedule, length, step);
-        return 1.0 - (1.0 - schedule->final) * p;
-    }
-    case WG_SCHEDULE_NOAM:
-    case WG_SCHEDULE_INVERSE_SQRT:
-        return sqrt(warmup / fmax((double)step + 1.0, warmup));
-    }
-    return 1.0;
-}
-
 double wg_schedule_rate(const wg_schedule *schedule, int64_t step) {
     if (schedule->kind == WG_SCHEDULE_OWN)
         return schedule->rate ? schedule->rate(schedule, step) : NAN;
@@ -59,7 +33,29 @@ double wg_schedule_rate(const wg_schedule *schedule, int64_t step) {
         peak /= sqrt((double)schedule->width * warmup);
     if (step < schedule->warmup_steps && schedule->kind != WG_SCHEDULE_INVERSE_SQRT)
         return peak * (double)(step + 1) / (double)schedule->warmup_steps;
-    return peak * share(schedule, step);
+
+    /* After the warm-up. */
+    double p = progress(schedule, schedule->total_steps - schedule->warmup_steps, step);
+    switch (schedule->kind) {
+    case WG_SCHEDULE_CONSTANT:
+    case WG_SCHEDULE_OWN:
+        break;
+    case WG_SCHEDULE_LINEAR:
+        return peak * (1.0 - (1.0 - schedule->final) * p);
+    case WG_SCHEDULE_COSINE:
+        return peak * (schedule->final + (1.0 - schedule->final) * (1.0 + cos(PI * p)) / 2.0);
+    case WG_SCHEDULE_WSD: {
+        int64_t tenth = wg__larger(schedule->total_steps / 10, 1);
+        int64_t length = schedule->decay_steps > 0 ? schedule->decay_steps : tenth;
+        bool is_stable = step + 1 <= schedule->total_steps - length;
+        p = is_stable ? 0.0 : progress(schedule, length, step);
+        return peak * (1.0 - (1.0 - schedule->final) * p);
+    }
+    case WG_SCHEDULE_NOAM:
+    case WG_SCHEDULE_INVERSE_SQRT:
+        return peak * sqrt(warmup / fmax((double)step + 1.0, warmup));
+    }
+    return peak;
 }
 
 int wg_schedule_find(const char *name) {

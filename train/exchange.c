@@ -70,7 +70,7 @@ struct wg__exchange_plan {
     int64_t slot_count;
     char *buffers;          /* of the slots; NULL with stage 0, which uses the optimizer's sums */
     int64_t begun;          /* buckets of this round */
-    int64_t sent, received; /* buckets of all rounds that were begun, and that have ended */
+    int64_t sent, received; /* buckets of all rounds in this step: begun, and ended */
 };
 
 void wg__exchange_plan_free(wg__exchange_plan *plan) {
@@ -109,9 +109,9 @@ static int64_t parts_of(const wg__exchange_plan *plan, int64_t entry, int64_t li
     return wg__larger(wg__ceil_divide(wg_tensor_count(parameter), limit), 1);
 }
 
-/* Makes the items of all entries, the last entry first: backward completes gradients roughly in
- * this order. */
-static int make_items(wg__exchange_plan *plan, int64_t limit) {
+/* Cuts the entries into items, and puts the items into buckets of at most `limit` elements, the
+ * last entry first: backward completes gradients roughly in this order. */
+static int make_buckets(wg__exchange_plan *plan, int64_t limit) {
     for (int64_t i = 0; i < plan->optimizer->count; i++)
         plan->item_count += parts_of(plan, i, limit);
     plan->items = wg__calloc((size_t)plan->item_count, sizeof *plan->items);
@@ -122,10 +122,7 @@ static int make_items(wg__exchange_plan *plan, int64_t limit) {
     for (int64_t i = plan->optimizer->count; i-- > 0;)
         for (int64_t part = 0, parts = parts_of(plan, i, limit); part < parts; part++)
             *next++ = (item){i, part, parts};
-    return 0;
-}
 
-static int make_buckets(wg__exchange_plan *plan, int64_t limit) {
     for (int64_t i = 0; i < plan->item_count;) {
         const int64_t number = plan->bucket_count++;
         bucket *b = &plan->buckets[number];
@@ -185,8 +182,7 @@ wg__exchange_plan *wg__exchange_plan_new(wg_optimizer *optimizer, wg_group *grou
     const int64_t bytes =
         wg__bucket_bytes(all * (int64_t)plan->size, (int64_t)wg_group_size(group));
     const int64_t limit = wg__larger(bytes / (int64_t)plan->size, 1); /* elements of a bucket */
-    const bool is_made =
-        plan->gradients && make_items(plan, limit) == 0 && make_buckets(plan, limit) == 0;
+    const bool is_made = plan->gradients && make_buckets(plan, limit) == 0;
     /* Stage 0 has a slot for each bucket, whose buffer is a part of the optimizer's sums. */
     plan->slot_count = stage > 0 ? IN_FLIGHT : plan->bucket_count;
     plan->slots = is_made ? wg__calloc((size_t)plan->slot_count, sizeof *plan->slots) : NULL;

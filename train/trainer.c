@@ -443,15 +443,6 @@ static void log_metrics(wg__metric_log *log, const char *prefix, const wg_metric
 
 /* ---- The loop ---- */
 
-static bool save_is_due(const wg_trainer *trainer) {
-    const wg_trainer_options *options = &trainer->options;
-    if (trainer->step == options->steps || is_out_of_patience(trainer))
-        return true;
-    if (options->save_every > 0 && trainer->step % options->save_every == 0)
-        return true;
-    return options->save_seconds > 0 && wg__now() - trainer->last_save >= options->save_seconds;
-}
-
 static int save(wg_trainer *trainer) {
     wg__span span;
     wg__span_begin(&span, "save", WG_PROFILE_REGION);
@@ -501,18 +492,23 @@ static int write_step(wg_trainer *trainer, measured_step *measured) {
         return -1;
     if (!trainer->exchange)
         measured->stopped = trainer->options.stop && *trainer->options.stop;
-    bool saves = trainer->options.path && (measured->stopped || save_is_due(trainer));
+    const wg_trainer_options *options = &trainer->options;
+    bool saves = measured->stopped || trainer->step == options->steps;
+    saves |= is_out_of_patience(trainer);
+    saves |= options->save_every > 0 && trainer->step % options->save_every == 0;
+    saves |= options->save_seconds > 0 && wg__now() - trainer->last_save >= options->save_seconds;
+    saves &= options->path != NULL;
     if (trainer->shares_state)
         status = wg_group_broadcast(trainer->options.group, 0, sizeof saves, &saves);
     if (status < 0 || (saves && save(trainer) < 0))
         return -1;
-    if (!wg__trainer_leads(trainer) || !trainer->options.listener)
+    if (!wg__trainer_leads(trainer) || !options->listener)
         return 0;
-    const int64_t left = trainer->options.steps - trainer->step;
+    const int64_t left = options->steps - trainer->step;
     const double pace = (wg__now() - trainer->begun) / (double)(trainer->step - trainer->begun_at);
-    const wg_train_report news = {
+    const wg_train_report report = {
         .step = trainer->step,
-        .total = trainer->options.steps,
+        .total = options->steps,
         .loss = measured->loss,
         .learning_rate = measured->rate,
         .gradient_norm = measured->gradient_norm,
@@ -522,7 +518,7 @@ static int write_step(wg_trainer *trainer, measured_step *measured) {
         .evaluation = measured->evaluated ? &measured->evaluation : NULL,
         .saved = saves,
     };
-    trainer->options.listener(&news, trainer->options.listener_context);
+    options->listener(&report, options->listener_context);
     return 0;
 }
 
