@@ -19,14 +19,14 @@ WG_BEGIN_DECLS
 WG_API int wg_set_requires_grad(wg_tensor *x, bool wanted);
 
 /* The gradient that backward passes have added up for a leaf, or for a tensor under
- * wg_retain_grad; of the shape and dtype of x. Borrowed: it belongs to x and goes with it. NULL
- * when there is none yet. */
+ * wg_retain_grad; of the shape and dtype of x. Borrowed: it lives as long as x. NULL: no gradient
+ * yet. */
 WG_API wg_tensor *wg_gradient(const wg_tensor *x);
 
-/* Forgets the gradient of x: the next backward writes instead of adding. Cannot fail. */
+/* Drops the gradient of x: the next backward writes instead of adding. Cannot fail. */
 WG_API void wg_zero_grad(wg_tensor *x);
 
-/* Asks backward to leave the gradient of an intermediate tensor too. [GRADIENT if x wants none] */
+/* Makes backward keep the gradient of an intermediate tensor. [GRADIENT if x requires none] */
 WG_API int wg_retain_grad(wg_tensor *x);
 
 /* A function of the gradient of a tensor. Its result, of the same shape and dtype, replaces the
@@ -35,36 +35,34 @@ WG_API int wg_retain_grad(wg_tensor *x);
  * after the call. */
 typedef wg_tensor *(*wg_gradient_hook)(wg_tensor *gradient, void *context);
 
-/* Has `hook` called in each backward pass that reaches x, a leaf or an intermediate, once the
+/* Calls `hook` in each backward pass that reaches x, a leaf or an intermediate, once the
  * gradient of x in that pass is complete: before the gradient is propagated further, added to a
  * leaf's gradient, retained (wg_retain_grad) or returned by wg_grad. Hooks run in the order of
  * their registration, each on the result of the previous one; under create_graph their ops are
- * recorded. They belong to the graph that made x (or to the leaf) and go with it; `context` must
- * live as long. Returns an id above 0, or -1. [GRADIENT if x wants none] */
+ * recorded. They live as long as the graph that made x (or the leaf), and so must `context`.
+ * Returns an id above 0, or -1. [GRADIENT if x requires none] */
 WG_API int wg_register_hook(wg_tensor *x, wg_gradient_hook hook, void *context);
 
 /* A function of a leaf whose gradient is complete. 0, or -1 with an error. */
 typedef int (*wg_post_accumulate_grad_hook)(wg_tensor *leaf, void *context);
 
-/* Has `hook` called in each wg_backward that reaches the leaf x, once, as soon as all uses of x in
- * that pass have contributed and their sum is added to wg_gradient(x). It is given a handle on x
- * that lives during the call. It may write to x, and drop the gradient by wg_zero_grad, so that few
- * gradients are ever in memory: every node of the pass that x was an input of has run by then. A
- * later use of the old x is refused, as after any write in place: a node that uses it detached,
- * another leaf in the same storage, a second backward under retain_graph. Hooks run in the order of
- * their registration; an error stops the pass, and the gradient stays. wg_grad calls none, as it
- * leaves the gradients of leaves alone. They belong to the leaf and go with it; `context` must live
- * as long. Returns an id above 0, or -1. [GRADIENT if x is no leaf that requires a gradient;
- * MEMORY] */
+/* Calls `hook` once in each wg_backward that reaches the leaf x, as soon as wg_gradient(x) has the
+ * sum over all uses of x in the pass. The hook gets a handle on x that lives during the call. It
+ * may write to x and drop the gradient by wg_zero_grad, so that few gradients are in memory at a
+ * time: every node of the pass with x as an input has run by then. A later use of the old x is
+ * refused, as after any write in place: a node that uses it detached, another leaf in the same
+ * storage, a second backward under retain_graph. Hooks run in the order of their registration; an
+ * error stops the pass, and the gradient stays. wg_grad calls no hooks of this kind, because it
+ * does not change the gradients of leaves. Hooks live as long as the leaf, and so must `context`.
+ * Returns an id above 0, or -1. [GRADIENT if x is no leaf that requires a gradient; MEMORY] */
 WG_API int wg_register_post_accumulate_grad_hook(wg_tensor *x, wg_post_accumulate_grad_hook hook,
                                                  void *context);
 
-/* Takes a hook of either kind away again; a hook may do so itself. [ARGUMENT for an id that is none
- * of x's] */
+/* Removes a hook of either kind; a hook may remove itself. [ARGUMENT if x has no hook `id`] */
 WG_API int wg_remove_hook(wg_tensor *x, int id);
 
-/* A handle on the same storage that requires no gradient and, inside of wg_jvp, has no tangent; so
- * do, inside of wg_vmap, all samples around it. [scope] */
+/* A handle on the same storage that requires no gradient and, inside of wg_jvp, has no tangent.
+ * Inside of wg_vmap this applies to all samples. [scope] */
 WG_API wg_tensor *wg_detach(wg_tensor *x);
 
 typedef struct wg_backward_options {

@@ -40,7 +40,7 @@ typedef int (*wg_function)(int input_count, wg_tensor *const *inputs, int output
  * Inside, wg_grad and wg_backward work on what depends on the inputs (forward over reverse); a
  * tensor that does may not be written in place, and wg_detach cuts it off. If recording is on and
  * something requires a gradient, outputs and tangents are recorded (reverse over forward).
- * [scope; SHAPE, DTYPE of a tangent; whatever the function says; nothing runs while an error is
+ * [scope; SHAPE, DTYPE of a tangent; errors of the function; nothing runs while an error is
  * pending. On error every output is NULL] */
 WG_API int wg_jvp(wg_function function, void *context, int input_count, wg_tensor *const *inputs,
                   wg_tensor *const *tangents, int output_count, wg_tensor **outputs,
@@ -56,7 +56,7 @@ typedef struct wg_transform_options {
  * NULL for an input that is NULL or not floating. Inputs need not require a gradient, and leaves
  * keep what gradient they have. `cotangents` (may be NULL, as may its entries: 1, for a one-element
  * output) are of the shape and dtype of their outputs. `outputs` (may be NULL) receives the values.
- * [scope; SHAPE of a cotangent; whatever the function says; nothing runs while an error is pending.
+ * [scope; SHAPE of a cotangent; errors of the function; nothing runs while an error is pending.
  * On error every output is NULL] */
 WG_API int wg_vjp(wg_function function, void *context, int input_count, wg_tensor *const *inputs,
                   int output_count, wg_tensor *const *cotangents,
@@ -79,7 +79,7 @@ WG_API int wg_vjp(wg_function function, void *context, int input_count, wg_tenso
  * rank of a sample is at most WG_MAX_DIMS - 1. Random numbers drawn without a batched operand are
  * the same for all samples; wg_dropout_op drops other elements of each. [scope; SHAPE for numbers
  * of samples that differ; INDEX; ARGUMENT if no input is batched, and for an op that has neither
- * batching rule nor decomposition, which is named; whatever the function says; nothing runs while
+ * batching rule nor decomposition, which is named; errors of the function; nothing runs while
  * an error is pending. On error every output is NULL] */
 WG_API int wg_vmap(wg_function function, void *context, int input_count, wg_tensor *const *inputs,
                    const int *axes, int output_count, wg_tensor **outputs);
@@ -130,24 +130,23 @@ typedef struct wg_activation_checkpoint_options {
     int generator_count; /* of the generators that the function draws from */
     /* Reset for the second run, so that dropout is the same. NULL: the thread's default one */
     wg_generator *const *generators;
-    size_t context_size; /* so many bytes of `context` are copied for the second run, so that it may
-                            be a local variable; 0: it is used where it is */
+    size_t context_size; /* bytes of `context` to copy for the second run, so that it may be a local
+                            variable; 0: `context` itself is used */
 } wg_activation_checkpoint_options;
 
 /* Runs the function and gives its outputs, recorded as if it had been called. The tensors that its
  * ops would save for backward are dropped; a second run computes them when a backward pass first
- * needs one. Gradients are the same bit for bit, of inputs and of parameters that the function
- * knows otherwise, and so are wg_grad, retain_graph, create_graph, hooks. `outputs` may be the
- * array of the inputs.
+ * needs one. The gradients of inputs and parameters are the same bit for bit; wg_grad,
+ * retain_graph, create_graph and hooks work as usual. `outputs` may be the array of the inputs.
  *
  * The function has to do the same both times: another sequence of recorded ops or shapes is an
  * error of backward, as is an input or parameter that was written in place in between. It must not
  * run reverse mode on its own tensors. The inputs are kept, but `context` (unless it is copied),
  * its pointers, and the generators must live until backward is done or the outputs are gone.
  *
- * Runs the function and nothing else while recording is off, inside of wg_jvp, and inside of
- * another wg_activation_checkpoint, whose second run it is part of. [scope; whatever the function
- * says; nothing runs while an error is pending] */
+ * Only calls the function while recording is off, inside of wg_jvp, and inside of another
+ * wg_activation_checkpoint, whose second run repeats the call. [scope; errors of the function;
+ * nothing runs while an error is pending] */
 WG_API int wg_activation_checkpoint(wg_function function, void *context, int input_count,
                                     wg_tensor *const *inputs, int output_count, wg_tensor **outputs,
                                     const wg_activation_checkpoint_options *options);

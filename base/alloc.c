@@ -135,8 +135,8 @@ static bool grow(size_t size) {
     return true;
 }
 
-/* A header doubles in size where its block does: the place of a block then holds two of half its
- * size, as mixed precision wants when it frees f32 and allocates bf16. */
+/* The bytes of a block with its header. The header doubles with the block, so that two blocks of
+ * half the size fit the place of a freed one: mixed precision frees f32 and allocates bf16. */
 static size_t piece_size(size_t bytes) {
     size_t header = HEADER + RED_ZONE;
     for (size_t large = 2 * LARGE_BYTES; large <= bytes; large *= 2)
@@ -308,15 +308,15 @@ static void begin_child(void) {
     give_lock();
 }
 
-/* The child of a fork gets the lock free, and lists that no thread was in the midst of changing. */
+/* A fork waits for the lock, so that the child gets consistent lists and a free lock. */
 static void begin_process(void) {
     pthread_key_create(&at_thread_exit, end_thread);
     pthread_atfork(take_lock, give_lock, begin_child);
 }
 
-/* Takes the lock. A thread's first block comes from the shared lists: so the thread's counters are
- * listed here. After end_thread has run, a new block lists them again, and end_thread runs once
- * more. */
+/* Locks, and lists the thread's counters at its first call. A thread's first block comes from the
+ * shared lists, so every thread with blocks is listed. A block after end_thread lists the counters
+ * again, and end_thread runs once more. */
 static void enter(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     static WG__THREAD_LOCAL bool begun;

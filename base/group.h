@@ -59,8 +59,8 @@ WG_API int wg_group_barrier(wg_group *group);
 
 /* ---- Agreement. Collective, and with the same outcome on all ranks. ---- */
 
-/* Shares an outcome: 0 if `status` is 0 on all ranks. Otherwise -1 on all, and each has the pending
- * error of the lowest rank that failed, which the message names unless all ranks failed alike. */
+/* Shares an outcome: 0 if `status` is 0 on all ranks. Otherwise -1 on all ranks, with the error of
+ * the lowest failed rank pending. The message names this rank, unless all ranks failed. */
 WG_API int wg_group_check(wg_group *group, int status);
 
 WG_END_DECLS

@@ -12,14 +12,14 @@ typedef struct wg__exchange wg__exchange; /* group_exchange.c */
 
 struct wg_group {
     int rank, size;
-    int threads;    /* as wg__group_threads gives */
+    int threads;    /* the result of wg__group_threads */
     double timeout; /* seconds; not above 0: none */
     char name[WG__GROUP_NAME];
     wg__exchange *first, *last; /* sums in bf16 whose second half is not yet begun, in order */
 };
 
-/* ---- Exchanges of a series (group_exchange.c), begun and ended in the same order on all ranks,
- * with data that must be left alone until then. The bytes of all ranks together fit an int.
+/* ---- Exchanges in the background (group_exchange.c). All ranks begin and end them in the same
+ * order, and must not use the data in between. The bytes of all ranks together fit an int.
  * *exchange becomes NULL at the end. A single rank exchanges nothing. [IO, MEMORY] ---- */
 
 /* The format of elements in messages. BF16 rounds each rank's elements once and adds them up in
@@ -31,8 +31,8 @@ typedef enum wg__transit { WG__TRANSIT_AS_IS, WG__TRANSIT_BF16 } wg__transit;
 int wg__group_begin_sum(wg_group *group, wg_group_element element, wg__transit transit, int count,
                         void *data, wg__exchange **exchange);
 
-/* Reduce-scatter: `data` has a part for each rank in turn, part r of counts[r] elements, and this
- * rank's part is replaced by its sum over all ranks, which is added up in the order of ranks. */
+/* Reduce-scatter: `data` has a part for each rank, part r of counts[r] elements. This rank's part
+ * is replaced by its sum over all ranks, added up in the order of ranks. */
 int wg__group_begin_reduce_scatter(wg_group *group, wg_group_element element, wg__transit transit,
                                    const int *counts, void *data, wg__exchange **exchange);
 

@@ -111,7 +111,7 @@ static inline bool wg__refcount_drop(atomic_int *refcount) {
            atomic_fetch_sub_explicit(refcount, 1, memory_order_acq_rel) == 1;
 }
 
-/* ---- Counters that change with every op. Each thread has its own, so that counting takes no lock;
+/* ---- Counters that change with every op. They are per thread, so that counting takes no lock;
  * readers sum them. ---- */
 
 typedef enum wg__counter {
@@ -143,9 +143,9 @@ static inline void wg__counter_add(wg__counter counter, int64_t more) {
 /* The sum over all threads, ended ones included. */
 int64_t wg__counter_sum(wg__counter counter);
 
-/* ---- Parallel loops, on threads of the library's own (threads.c). The chunks of a loop do not
- * depend on the number of threads, so that reductions over chunks give the same bits at any thread
- * count. ---- */
+/* ---- Parallel loops on the library's thread pool (threads.c). The chunks of a loop do not depend
+ * on the number of threads, so reductions over chunks give the same bits at any thread count.
+ * ---- */
 
 /* The elements in a chunk of an elementwise loop. */
 #define WG__GRAIN 16384

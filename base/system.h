@@ -85,8 +85,8 @@ double wg__parse_number(const char *text, char **end);
  * at most `most`; 0: unknown. */
 int wg__return_addresses(int most, void **addresses);
 
-/* Of an object that dladdr found, by the address where it was loaded: whether it was linked for
- * that address, and whether it is the program itself and no shared library; false: unknown. */
+/* Whether an object was linked for a fixed address, and whether it is the program, no shared
+ * library; false: unknown. `object` is the load address that dladdr returns. */
 bool wg__is_fixed(const void *object);
 bool wg__is_program(const void *object);
 

@@ -109,7 +109,7 @@ static void pause_processor(void) {
     } while (0)
 
 /* Takes the first chunk of a run, or the last one; false if the run is empty. */
-static bool take(run *run, bool last, uint64_t *chunk) {
+static bool take_chunk(run *run, bool last, uint64_t *chunk) {
     uint64_t left = atomic_load_explicit(&run->left, memory_order_relaxed), rest;
     do {
         const uint64_t first = (uint32_t)left, end = left >> 32;
@@ -127,7 +127,7 @@ static void take_part(loop *l, int me) {
     const int threads = atomic_load_explicit(&l->threads, memory_order_acquire);
     for (int i = 0; i < threads && me < threads;) {
         uint64_t chunk;
-        if (!take(&l->runs[(me + i) % threads], i > 0, &chunk)) {
+        if (!take_chunk(&l->runs[(me + i) % threads], i > 0, &chunk)) {
             i++;
             continue;
         }

@@ -31,13 +31,13 @@ enum { MAX_BLOCKS = 64 };
 static layout layout_of(const wg_tensor *parameter) {
     int ndim = wg_tensor_ndim(parameter);
     const int64_t *shape = wg_tensor_shape(parameter);
-    layout own = {.rows = shape[ndim - 2], .columns = shape[ndim - 1]};
-    own.matrices = wg_tensor_count(parameter) / (own.rows * own.columns);
-    own.block_rows = wg__ceil_divide(WG__GRAIN, own.columns);
-    if (own.block_rows < wg__ceil_divide(own.rows, MAX_BLOCKS))
-        own.block_rows = wg__ceil_divide(own.rows, MAX_BLOCKS);
-    own.blocks = wg__ceil_divide(own.rows, own.block_rows);
-    return own;
+    layout l = {.rows = shape[ndim - 2], .columns = shape[ndim - 1]};
+    l.matrices = wg_tensor_count(parameter) / (l.rows * l.columns);
+    l.block_rows = wg__ceil_divide(WG__GRAIN, l.columns);
+    if (l.block_rows < wg__ceil_divide(l.rows, MAX_BLOCKS))
+        l.block_rows = wg__ceil_divide(l.rows, MAX_BLOCKS);
+    l.blocks = wg__ceil_divide(l.rows, l.block_rows);
+    return l;
 }
 
 /* ---- State ---- */
@@ -56,10 +56,10 @@ static int prepare(wg_optimizer *optimizer, wg__optimizer_entry *entry) {
             return -1;
         /* For each block the sums of its update and its weights, the sums of its rows and columns;
          * then the factors of the columns, in the parameter's dtype. */
-        const layout own = layout_of(entry->parameter);
-        const int64_t blocks = own.matrices * own.blocks;
-        const int64_t doubles = 2 * blocks + own.matrices * own.rows + blocks * own.columns +
-                                own.matrices * own.columns;
+        const layout l = layout_of(entry->parameter);
+        const int64_t blocks = l.matrices * l.blocks;
+        const int64_t doubles =
+            2 * blocks + l.matrices * l.rows + blocks * l.columns + l.matrices * l.columns;
         return wg__optimizer_reserve_scratch(optimizer, (size_t)doubles * sizeof(double));
     }
     if (wg__optimizer_add_state_like(entry, "exp_avg_sq") < 0)
@@ -133,12 +133,12 @@ typedef struct block {
 } block;
 
 static block block_at(const tensor_step *step, int64_t number) {
-    const layout *own = &step->layout;
-    const int64_t matrix = number / own->blocks, first = number % own->blocks * own->block_rows;
-    const int64_t last = wg__smaller(first + own->block_rows, own->rows);
+    const layout *l = &step->layout;
+    const int64_t matrix = number / l->blocks, first = number % l->blocks * l->block_rows;
+    const int64_t last = wg__smaller(first + l->block_rows, l->rows);
     const size_t size = wg_dtype_size(step->entry->dtype);
-    return (block){matrix * own->rows + first, matrix * own->rows + last,
-                   (const char *)step->column_factors + (size_t)(matrix * own->columns) * size};
+    return (block){matrix * l->rows + first, matrix * l->rows + last,
+                   (const char *)step->column_factors + (size_t)(matrix * l->columns) * size};
 }
 
 static void sum_squares(int64_t first, int64_t last, void *context) {
@@ -146,46 +146,46 @@ static void sum_squares(int64_t first, int64_t last, void *context) {
     const wg_adafactor_options *options = &step->optimizer->options.adafactor;
     int64_t columns = step->layout.columns;
     for (int64_t number = first; number < last; number++) {
-        block own = block_at(step, number);
+        block b = block_at(step, number);
         double *column_sums = step->column_sums + number * columns;
         memset(column_sums, 0, (size_t)columns * sizeof *column_sums);
-        for (int64_t row = own.first_row; row < own.last_row; row++)
+        for (int64_t row = b.first_row; row < b.last_row; row++)
             step->row_sums[row] = step->loops->add_squares(
                 columns, step->optimizer->gradient_scale, options->eps1,
                 wg__entry_gradient(step->entry, row * columns), column_sums);
         step->weight_sums[number] =
-            step->loops->square_sum((own.last_row - own.first_row) * columns,
-                                    wg__entry_weight(step->entry, own.first_row * columns));
+            step->loops->square_sum((b.last_row - b.first_row) * columns,
+                                    wg__entry_weight(step->entry, b.first_row * columns));
     }
 }
 
 static void update_columns(int64_t first, int64_t last, void *context) {
     const tensor_step *step = context;
-    const layout *own = &step->layout;
+    const layout *l = &step->layout;
     for (int64_t i = first; i < last; i++) {
-        int64_t matrix = i / own->columns, column = i % own->columns;
-        const double *sums = step->column_sums + matrix * own->blocks * own->columns + column;
+        int64_t matrix = i / l->columns, column = i % l->columns;
+        const double *sums = step->column_sums + matrix * l->blocks * l->columns + column;
         double sum = 0;
-        for (int64_t k = 0; k < own->blocks; k++)
-            sum += sums[k * own->columns];
-        double mean = blend_state(step, 1, i, sum / (double)own->rows);
+        for (int64_t k = 0; k < l->blocks; k++)
+            sum += sums[k * l->columns];
+        double mean = blend_state(step, 1, i, sum / (double)l->rows);
         set_number(step->entry, step->column_factors, i, 1 / sqrt(mean));
     }
 }
 
 /* The factor of a row in U is sqrt(mean(R) / R). */
 static void update_rows(tensor_step *step) {
-    const layout *own = &step->layout;
-    for (int64_t matrix = 0; matrix < own->matrices; matrix++) {
-        double *rows = step->row_sums + matrix * own->rows;
+    const layout *l = &step->layout;
+    for (int64_t matrix = 0; matrix < l->matrices; matrix++) {
+        double *rows = step->row_sums + matrix * l->rows;
         double sum = 0;
-        for (int64_t row = 0; row < own->rows; row++) {
+        for (int64_t row = 0; row < l->rows; row++) {
             rows[row] =
-                blend_state(step, 0, matrix * own->rows + row, rows[row] / (double)own->columns);
+                blend_state(step, 0, matrix * l->rows + row, rows[row] / (double)l->columns);
             sum += rows[row];
         }
-        for (int64_t row = 0; row < own->rows; row++)
-            rows[row] = sqrt(sum / (double)own->rows / rows[row]);
+        for (int64_t row = 0; row < l->rows; row++)
+            rows[row] = sqrt(sum / (double)l->rows / rows[row]);
     }
 }
 
@@ -193,12 +193,12 @@ static void measure_update(int64_t first, int64_t last, void *context) {
     const tensor_step *step = context;
     int64_t columns = step->layout.columns;
     for (int64_t number = first; number < last; number++) {
-        block own = block_at(step, number);
+        block b = block_at(step, number);
         double sum = 0;
-        for (int64_t row = own.first_row; row < own.last_row; row++)
+        for (int64_t row = b.first_row; row < b.last_row; row++)
             sum += step->loops->factored_sum(
                 columns, step->optimizer->gradient_scale * step->row_sums[row],
-                wg__entry_gradient(step->entry, row * columns), own.column_factors);
+                wg__entry_gradient(step->entry, row * columns), b.column_factors);
         step->update_sums[number] = sum;
     }
 }
@@ -207,11 +207,11 @@ static void apply_update(int64_t first, int64_t last, void *context) {
     const tensor_step *step = context;
     int64_t columns = step->layout.columns;
     for (int64_t number = first; number < last; number++) {
-        block own = block_at(step, number);
-        for (int64_t row = own.first_row; row < own.last_row; row++)
+        block b = block_at(step, number);
+        for (int64_t row = b.first_row; row < b.last_row; row++)
             step->loops->factored_apply(columns, step->keep, step->step_size * step->row_sums[row],
                                         wg__entry_gradient(step->entry, row * columns),
-                                        own.column_factors,
+                                        b.column_factors,
                                         wg__entry_weight(step->entry, row * columns));
     }
 }
@@ -252,15 +252,15 @@ static int step(wg_optimizer *optimizer, double learning_rate) {
         };
         if (entry->as_matrix) {
             step.layout = layout_of(step.entry->parameter);
-            const layout *own = &step.layout;
-            const int64_t blocks = own->matrices * own->blocks;
+            const layout *l = &step.layout;
+            const int64_t blocks = l->matrices * l->blocks;
             step.update_sums = step.optimizer->scratch;
             step.weight_sums = step.update_sums + blocks;
             step.row_sums = step.weight_sums + blocks;
-            step.column_sums = step.row_sums + own->matrices * own->rows;
-            step.column_factors = step.column_sums + blocks * own->columns;
+            step.column_sums = step.row_sums + l->matrices * l->rows;
+            step.column_factors = step.column_sums + blocks * l->columns;
             wg__parallel_for(blocks, 1, sum_squares, &step);
-            wg__parallel_for(own->matrices * own->columns, 256, update_columns, &step);
+            wg__parallel_for(l->matrices * l->columns, 256, update_columns, &step);
             update_rows(&step);
             wg__parallel_for(blocks, 1, measure_update, &step);
             set_step_size(&step, blocks, learning_rate);

@@ -72,36 +72,36 @@ typedef struct pass {
 } pass;
 
 static void update_range(int64_t begin, int64_t end, void *context) {
-    const pass *own = context;
-    size_t at = (size_t)begin * own->size;
-    own->loops->apply(end - begin, own->keep, -own->towards, own->tensor + at, own->average + at);
+    const pass *p = context;
+    size_t at = (size_t)begin * p->size;
+    p->loops->apply(end - begin, p->keep, -p->towards, p->tensor + at, p->average + at);
 }
 
 static void swap_range(int64_t begin, int64_t end, void *context) {
-    const pass *own = context;
+    const pass *p = context;
     char block[4096];
-    size_t last = (size_t)end * own->size;
-    for (size_t at = (size_t)begin * own->size; at < last; at += sizeof block) {
+    size_t last = (size_t)end * p->size;
+    for (size_t at = (size_t)begin * p->size; at < last; at += sizeof block) {
         size_t size = last - at < sizeof block ? last - at : sizeof block;
-        memcpy(block, own->tensor + at, size);
-        memcpy(own->tensor + at, own->average + at, size);
-        memcpy(own->average + at, block, size);
+        memcpy(block, p->tensor + at, size);
+        memcpy(p->tensor + at, p->average + at, size);
+        memcpy(p->average + at, block, size);
     }
 }
 
 static void run_pass(wg_average *average, wg__range_body body, double towards) {
     for (int64_t i = 0; i < average->count; i++) {
-        const entry *own = &average->entries[i];
-        wg_dtype dtype = wg_tensor_dtype(own->tensor);
+        const entry *e = &average->entries[i];
+        wg_dtype dtype = wg_tensor_dtype(e->tensor);
         pass pass = {
             .loops = dtype == WG_F64 ? &average->kernels->f64 : &average->kernels->f32,
-            .tensor = wg_tensor_data(own->tensor),
-            .average = wg_tensor_data(own->average),
+            .tensor = wg_tensor_data(e->tensor),
+            .average = wg_tensor_data(e->average),
             .size = wg_dtype_size(dtype),
             .keep = 1 - towards,
             .towards = towards,
         };
-        wg__parallel_for(wg_tensor_count(own->tensor), WG__GRAIN, body, &pass);
+        wg__parallel_for(wg_tensor_count(e->tensor), WG__GRAIN, body, &pass);
     }
 }
 

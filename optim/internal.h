@@ -165,10 +165,10 @@ typedef struct wg__step_in_backward {
     int64_t stepped; /* entries so far */
 } wg__step_in_backward;
 
-typedef struct wg__own_options {
+typedef struct wg__user_rule {
     wg_update_rule rule;
     void *context;
-} wg__own_options;
+} wg__user_rule;
 
 struct wg_optimizer {
     const wg__optimizer_rule *rule;
@@ -178,7 +178,7 @@ struct wg_optimizer {
         wg_adafactor_options adafactor;
         wg_lion_options lion;
         wg_muon_options muon;
-        wg__own_options own;
+        wg__user_rule user;
     } options; /* with their defaults filled in */
     const wg__optimizer_kernels *kernels;
     int64_t steps;

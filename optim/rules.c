@@ -89,12 +89,12 @@ static void update_adam_chunk(const wg__optimizer_chunk *chunk, void *context) {
     const adam_update *step = context;
     const wg__optimizer_entry *entry = chunk->entry;
     const double decay = wg__entry_decay(entry, step->decay);
-    wg__adam_rates own = step->rates;
-    own.step_size *= entry->rate;
-    own.keep = step->is_coupled ? 1 : 1 - step->learning_rate * entry->rate * decay;
-    own.coupled_decay = step->is_coupled ? decay : 0;
+    wg__adam_rates rates = step->rates;
+    rates.step_size *= entry->rate;
+    rates.keep = step->is_coupled ? 1 : 1 - step->learning_rate * entry->rate * decay;
+    rates.coupled_decay = step->is_coupled ? decay : 0;
     wg__optimizer_loops_of(step->optimizer, entry)
-        ->adam(chunk->end - chunk->begin, &own, wg__entry_gradient(entry, chunk->begin),
+        ->adam(chunk->end - chunk->begin, &rates, wg__entry_gradient(entry, chunk->begin),
                wg__entry_weight(entry, chunk->begin), wg__entry_state(entry, 0, chunk->begin),
                wg__entry_state(entry, 1, chunk->begin));
 }
@@ -425,16 +425,16 @@ static int state_count(const wg_update_rule *rule) {
     return count;
 }
 
-static int prepare_own(wg_optimizer *optimizer, wg__optimizer_entry *entry) {
-    const wg_update_rule *rule = &optimizer->options.own.rule;
+static int prepare_user_rule(wg_optimizer *optimizer, wg__optimizer_entry *entry) {
+    const wg_update_rule *rule = &optimizer->options.user.rule;
     for (int i = 0; i < state_count(rule); i++)
         if (wg__optimizer_add_state_like(entry, rule->states[i]) < 0)
             return -1;
     return 0;
 }
 
-static int step_own(wg_optimizer *optimizer, double learning_rate) {
-    const wg_update_rule *rule = &optimizer->options.own.rule;
+static int step_user_rule(wg_optimizer *optimizer, double learning_rate) {
+    const wg_update_rule *rule = &optimizer->options.user.rule;
     const bool recorded = wg_set_grad_enabled(false);
     int status = 0;
     for (int64_t i = optimizer->first; status == 0 && i < optimizer->last; i++) {
@@ -457,7 +457,7 @@ static int step_own(wg_optimizer *optimizer, double learning_rate) {
                                         .learning_rate = learning_rate * entry->rate,
                                         .weight_decay = wg__entry_decay(entry, rule->weight_decay),
                                         .step = optimizer->steps};
-        status = gradient ? rule->step(optimizer->options.own.context, &step) : -1;
+        status = gradient ? rule->step(optimizer->options.user.context, &step) : -1;
         wg_scope_end(&scope, NULL);
         if (status < 0 && !wg_error_pending())
             wg_fail(WG_ERROR_STATE, "optimizer_step", "the update rule failed at \"%s\"",
@@ -468,8 +468,8 @@ static int step_own(wg_optimizer *optimizer, double learning_rate) {
     return status;
 }
 
-static const wg__optimizer_rule own = {
-    .prepare = prepare_own, .step = step_own, .steps_whole = true};
+static const wg__optimizer_rule user_rule = {
+    .prepare = prepare_user_rule, .step = step_user_rule, .steps_whole = true};
 
 wg_optimizer *wg_optimizer_from_rule(const wg_update_rule *rule, void *context) {
     static const char where[] = "optimizer_from_rule";
@@ -486,8 +486,8 @@ wg_optimizer *wg_optimizer_from_rule(const wg_update_rule *rule, void *context) 
             if (strcmp(name, rule->states[k]) == 0)
                 status = wg_fail(WG_ERROR_ARGUMENT, where, "two states are called \"%s\"", name);
     }
-    const wg__own_options chosen = {*rule, context};
-    return status < 0 ? NULL : wg__optimizer_new(&own, &chosen, sizeof chosen);
+    const wg__user_rule chosen = {*rule, context};
+    return status < 0 ? NULL : wg__optimizer_new(&user_rule, &chosen, sizeof chosen);
 }
 
 /* ---- By name ---- */
