@@ -52,7 +52,7 @@ static bool has_outputs(const wg_call *call) {
     return true;
 }
 
-WG__APART static void close_span(wg__span *span, const wg_call *call, int status) {
+WG__NOINLINE static void close_span(wg__span *span, const wg_call *call, int status) {
     double bytes = wg__bytes_of(call->input_count, call->inputs);
     bytes += wg__bytes_of(status == 0 ? call->output_count : 0, call->outputs);
     wg__span_close(span, call->op->is_view ? 0 : bytes, call->input_count, call->input_specs);
