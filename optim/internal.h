@@ -128,7 +128,9 @@ typedef void (*wg__optimizer_body)(const wg__optimizer_chunk *chunk, void *conte
 
 /* The update rule of an optimizer. */
 typedef struct wg__optimizer_rule {
-    /* Makes the state of an entry, by wg__optimizer_add_state, and asks for its scratch. */
+    const char *states[WG__MAX_STATES]; /* names of states of the parameter's shape, up to NULL */
+    /* Makes other states of an entry, by wg__optimizer_add_state, and reserves its scratch; NULL:
+     * nothing to do. */
     int (*prepare)(wg_optimizer *optimizer, wg__optimizer_entry *entry);
     /* One update of every entry from optimizer->first to last that has a gradient, as step number
      * optimizer->steps: the update of an entry depends on no other entry. -1 with an error. */
@@ -205,6 +207,9 @@ wg_optimizer *wg__optimizer_new(const wg__optimizer_rule *rule, const void *opti
 int wg__optimizer_add_state(wg__optimizer_entry *entry, const char *slot, int ndim,
                             const int64_t *shape);
 
+/* Makes the state of an entry by the optimizer's rule. [MEMORY] */
+int wg__optimizer_prepare(wg_optimizer *optimizer, wg__optimizer_entry *entry);
+
 /* Adds a state of the parameter's shape. */
 int wg__optimizer_add_state_like(wg__optimizer_entry *entry, const char *slot);
 
@@ -246,11 +251,6 @@ void wg__optimizer_leave_backward(wg_optimizer *optimizer);
 /* Checks that an option is in its range; infinities and NaN are refused. -1 with ARGUMENT. */
 typedef enum wg__range { WG__FRACTION /* [0, 1) */, WG__POSITIVE, WG__NOT_NEGATIVE } wg__range;
 int wg__check_option(const char *where, const char *name, double value, wg__range range);
-
-/* ---- State, for checkpoints ---- */
-
-/* Sets the number of steps when a run is resumed. */
-void wg__optimizer_set_steps(wg_optimizer *optimizer, int64_t steps);
 
 /* ---- Sharding (shard.c) ---- */
 

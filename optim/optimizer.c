@@ -189,6 +189,14 @@ int wg__optimizer_add_state_like(wg__optimizer_entry *entry, const char *slot) {
                                    wg_tensor_shape(entry->parameter));
 }
 
+int wg__optimizer_prepare(wg_optimizer *optimizer, wg__optimizer_entry *entry) {
+    const wg__optimizer_rule *rule = optimizer->rule;
+    for (int i = 0; i < WG__MAX_STATES && rule->states[i]; i++)
+        if (wg__optimizer_add_state_like(entry, rule->states[i]) < 0)
+            return -1;
+    return rule->prepare ? rule->prepare(optimizer, entry) : 0;
+}
+
 static int check_parameter(const wg_optimizer *optimizer, const char *name,
                            const wg_tensor *parameter) {
     wg_dtype dtype = wg_tensor_dtype(parameter);
@@ -307,7 +315,7 @@ int wg_optimizer_add(wg_optimizer *optimizer, const char *name, wg_tensor *param
     if (!entry.name || !norms ||
         wg__reserve(&optimizer->entries, optimizer->count, &optimizer->capacity,
                     optimizer->count + 1, sizeof *optimizer->entries) < 0 ||
-        (!wg__optimizer_is_sharded(optimizer) && optimizer->rule->prepare(optimizer, &entry) < 0)) {
+        (!wg__optimizer_is_sharded(optimizer) && wg__optimizer_prepare(optimizer, &entry) < 0)) {
         free_entry(&entry);
         return -1;
     }
@@ -357,11 +365,6 @@ void wg_optimizer_zero_grad(wg_optimizer *optimizer) {
 
 int64_t wg_optimizer_steps(const wg_optimizer *optimizer) {
     return optimizer ? optimizer->steps : 0;
-}
-
-void wg__optimizer_set_steps(wg_optimizer *optimizer, int64_t steps) {
-    if (optimizer)
-        optimizer->steps = steps;
 }
 
 wg__optimizer_entry *wg__optimizer_state_entry(const wg_optimizer *optimizer, int64_t index,

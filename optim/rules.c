@@ -70,13 +70,6 @@ wg_optimizer *wg_sgd_new(const wg_sgd_options *options) {
 /* ---- Adam   (Kingma & Ba 2015, algorithm 1) and AdamW   (Loshchilov & Hutter 2019, algorithm 2):
  * they differ in where the weight decay enters ---- */
 
-static int prepare_adam(wg_optimizer *optimizer, wg__optimizer_entry *entry) {
-    (void)optimizer;
-    if (wg__optimizer_add_state_like(entry, "exp_avg") < 0)
-        return -1;
-    return wg__optimizer_add_state_like(entry, "exp_avg_sq");
-}
-
 typedef struct adam_update {
     const wg_optimizer *optimizer;
     double learning_rate;
@@ -122,9 +115,9 @@ static int step_adam(wg_optimizer *optimizer, double learning_rate) {
     return 0;
 }
 
-static const wg__optimizer_rule adamw = {.prepare = prepare_adam, .step = step_adam};
+static const wg__optimizer_rule adamw = {.states = {"exp_avg", "exp_avg_sq"}, .step = step_adam};
 static const wg__optimizer_rule adam = {
-    .prepare = prepare_adam, .step = step_adam, .couples_decay = true};
+    .states = {"exp_avg", "exp_avg_sq"}, .step = step_adam, .couples_decay = true};
 
 static int fill_adamw_options(const char *where, wg_adamw_options *options) {
     options->beta1 = wg__option(options->beta1, 0.9);
@@ -155,11 +148,6 @@ wg_optimizer *wg_adam_new(const wg_adam_options *options) {
 
 /* ---- Lion   (Chen et al. 2023, algorithm 2) ---- */
 
-static int prepare_lion(wg_optimizer *optimizer, wg__optimizer_entry *entry) {
-    (void)optimizer;
-    return wg__optimizer_add_state_like(entry, "exp_avg");
-}
-
 typedef struct lion_update {
     const wg_optimizer *optimizer;
     double decay; /* of parameters whose group has no decay */
@@ -189,7 +177,7 @@ static int step_lion(wg_optimizer *optimizer, double learning_rate) {
     return 0;
 }
 
-static const wg__optimizer_rule lion = {.prepare = prepare_lion, .step = step_lion};
+static const wg__optimizer_rule lion = {.states = {"exp_avg"}, .step = step_lion};
 
 wg_optimizer *wg_lion_new(const wg_lion_options *options) {
     static const char where[] = "lion_new";
@@ -246,8 +234,11 @@ static bool is_matrix(const wg_optimizer *optimizer, const wg__optimizer_entry *
 
 static int prepare_muon(wg_optimizer *optimizer, wg__optimizer_entry *entry) {
     entry->as_matrix = is_matrix(optimizer, entry);
+    for (int i = 0; !entry->as_matrix && adamw.states[i]; i++)
+        if (wg__optimizer_add_state_like(entry, adamw.states[i]) < 0)
+            return -1;
     if (!entry->as_matrix)
-        return prepare_adam(optimizer, entry);
+        return 0;
     if (wg__optimizer_add_state_like(entry, "momentum_buffer") < 0)
         return -1;
     if (entry->end == entry->begin) /* another rank's */

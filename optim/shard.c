@@ -106,7 +106,7 @@ int wg__optimizer_shard_state(wg_optimizer *optimizer) {
     for (int64_t i = 0; i < optimizer->count; i++) {
         wg__optimizer_entry *entry = &optimizer->entries[i];
         wg__optimizer_share(optimizer, i, wg_group_rank(shard->group), &entry->begin, &entry->end);
-        if (optimizer->rule->prepare(optimizer, entry) < 0)
+        if (wg__optimizer_prepare(optimizer, entry) < 0)
             return -1;
     }
     return 0;

@@ -215,7 +215,7 @@ int wg_checkpoint_get_optimizer(wg_checkpoint *file, wg_optimizer *optimizer) {
     wg_optimizer *sharded = wg__optimizer_is_sharded(optimizer) ? optimizer : NULL;
     if (get_list(file, "/optimizer", &list, status, sharded) < 0)
         return -1;
-    wg__optimizer_set_steps(optimizer, steps);
+    optimizer->steps = steps;
     return 0;
 }
 

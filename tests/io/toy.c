@@ -39,7 +39,7 @@ toy *toy_new(int64_t width, uint64_t seed) {
     for (int64_t i = 0; wg__optimizer_state(model->optimizer, i, &slot, &name, &state); i++)
         wg_copy_(state, wg_rand(&generator, WG_F32, wg_tensor_ndim(state), wg_tensor_shape(state)));
     wg_set_grad_enabled(recording);
-    wg__optimizer_set_steps(model->optimizer, (int64_t)seed);
+    model->optimizer->steps = (int64_t)seed;
     assert_no_error();
     return model;
 }
