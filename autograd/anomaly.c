@@ -205,9 +205,10 @@ int wg__check_jvp(const wg_call *call, wg_tensor *const *tangents,
     const int j = first_with_nan(call->output_count, output_tangents, where, sizeof where);
     if (j < 0 || any_nan(call->input_count, tangents))
         return 0;
-    return wg__op_fail(call, WG_ERROR_ANOMALY,
-                       "its jvp made %s of tangents without one, in that of output %d at %s%s",
-                       searched[finds_infinities], j, where, caller(from, sizeof from));
+    return wg__op_fail(
+        call, WG_ERROR_ANOMALY,
+        "its jvp made %s of tangents without one, in the tangent of output %d at %s%s",
+        searched[finds_infinities], j, where, caller(from, sizeof from));
 }
 
 static const char *origin_text(const wg__origin *origin, char *text, size_t size) {

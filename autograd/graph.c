@@ -341,7 +341,7 @@ int wg_set_requires_grad(wg_tensor *x, bool wanted) {
         return -1;
     if (x->node && x->node->op)
         return wg_fail(WG_ERROR_GRADIENT, "set_requires_grad",
-                       "the tensor was computed by %s; only leaves can be told, detach it first",
+                       "the tensor was computed by %s; only leaves can be changed, detach it first",
                        x->node->op->name);
     if (!wanted) {
         if (x->node)

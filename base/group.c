@@ -157,7 +157,7 @@ int wg__group_gather(wg_group *group, const int64_t *counts, void *data) {
 static void *alloc_or_abort(wg_group *group, int64_t size) {
     void *data = wg__alloc((size_t)size + 1);
     if (!data)
-        wg_group_abort(group, "there is no memory for what the ranks exchange");
+        wg_group_abort(group, "there is no memory for the data of an exchange");
     return data;
 }
 

@@ -216,8 +216,7 @@ int wg_optimizer_step_begin(wg_optimizer *optimizer, double learning_rate, doubl
     if (wg__optimizer_is_sharded(optimizer))
         return wg_fail(WG_ERROR_STATE, where, "a sharded optimizer steps after backward");
     if (optimizer->gradient_scale != 1)
-        return wg_fail(WG_ERROR_STATE, where,
-                       "the gradients were clipped; wg_optimizer_step steps such");
+        return wg_fail(WG_ERROR_STATE, where, "the gradients were clipped; use wg_optimizer_step");
     for (int64_t i = 0; i < optimizer->chunks; i++)
         optimizer->partial_norms[i] = 0;
     optimizer->in_backward =

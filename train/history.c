@@ -214,7 +214,7 @@ int wg_metrics_add(wg_metrics *metrics, const char *name, double value, double w
         size_t length = strlen(name);
         if (length == 0 || length >= WG_METRIC_NAME_SIZE)
             return wg_fail(WG_ERROR_ARGUMENT, "metrics",
-                           "'%s' is no name for a metric; 1 to %d bytes are wanted", name,
+                           "'%s' is no name for a metric; wanted 1 to %d bytes", name,
                            WG_METRIC_NAME_SIZE - 1);
         if (metrics->count == WG_METRIC_MAX)
             return wg_fail(WG_ERROR_ARGUMENT, "metrics", "'%s' is one too many: %d are kept", name,

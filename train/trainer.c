@@ -42,13 +42,13 @@ static int make_parts(wg_trainer *trainer) {
     const wg_trainer_options *options = &trainer->options;
     const bool is_shared = wg_group_size(options->group) > 1;
     if (options->steps < 1)
-        return wg_fail(WG_ERROR_ARGUMENT, "train", "%lld steps; at least 1 is wanted",
+        return wg_fail(WG_ERROR_ARGUMENT, "train", "%lld steps; wanted at least 1",
                        (long long)options->steps);
     if (options->evaluate_every < 0 || options->save_every < 0 || options->keep_every < 0)
         return wg_fail(WG_ERROR_ARGUMENT, "train", "an interval is below 0 steps");
     if (options->keep_every > 0 && !options->keep_stem)
         return wg_fail(WG_ERROR_ARGUMENT, "train",
-                       "keep_every is %lld and keep_stem NULL: where shall the checkpoints go?",
+                       "keep_every is %lld, but keep_stem is NULL; set it to a path",
                        (long long)options->keep_every);
     if (options->step_in_backward && options->clip >= 0)
         return wg_fail(WG_ERROR_ARGUMENT, "train",
@@ -93,7 +93,7 @@ wg_trainer *wg_trainer_new(const wg_task *task, wg_optimizer *optimizer,
                           : !task->module ? "module in the task"
                           : !task->loss   ? "function `loss' in the task"
                           : task->weigh && !task->batches
-                              ? "wg_task.batches, by which `weigh' of the task goes back"
+                              ? "wg_task.batches, which `weigh' of the task needs"
                           : !optimizer ? "optimizer"
                           : !options   ? "options"
                                        : NULL;
@@ -389,7 +389,8 @@ static int evaluate_if_due(wg_trainer *trainer, measured_step *measured) {
     return !is_watched || wg_metrics_weight(&measured->evaluation, "loss") > 0
                ? 0
                : wg_fail(WG_ERROR_STATE, "train",
-                         "evaluations of this task have no \"loss\", by which the best is known");
+                         "evaluations of this task have no \"loss\", which patience and best_path "
+                         "need");
 }
 
 /* ---- Recording what happened ---- */
