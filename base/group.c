@@ -127,7 +127,7 @@ int wg_group_broadcast(wg_group *group, int root, size_t bytes, void *data) {
     int status = 0;
     for (size_t done = 0; status == 0 && done < bytes && wg_group_size(group) > 1; done += PIECE) {
         const int piece = (int)(bytes - done < PIECE ? bytes - done : PIECE);
-        status = wg__mpi_broadcast(group, root, piece, (char *)data + done);
+        status = wg__mpi_move(group, WG__MPI_BROADCAST, root, piece, (char *)data + done);
     }
     return status;
 }
@@ -144,9 +144,9 @@ int wg__group_gather(wg_group *group, const int64_t *counts, void *data) {
         for (int64_t done = 0; status == 0 && rank > 0 && done < counts[rank]; done += PIECE) {
             const int piece = (int)wg__smaller(counts[rank] - done, PIECE);
             if (group->rank == 0)
-                status = wg__mpi_receive(group, rank, piece, part + done);
+                status = wg__mpi_move(group, WG__MPI_RECEIVE, rank, piece, part + done);
             else if (group->rank == rank)
-                status = wg__mpi_send(group, 0, piece, (char *)data + done);
+                status = wg__mpi_move(group, WG__MPI_SEND, 0, piece, (char *)data + done);
         }
         part += wg_group_rank(group) == 0 ? counts[rank] : 0;
     }

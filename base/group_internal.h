@@ -56,6 +56,12 @@ int wg__group_gather(wg_group *group, const int64_t *counts, void *data);
 /* ---- group_mpi.c. Counts are ints, as in MPI. In a build without MPI nothing calls these
  * functions. ---- */
 
+typedef enum wg__mpi_move_kind {
+    WG__MPI_BROADCAST,
+    WG__MPI_SEND,
+    WG__MPI_RECEIVE
+} wg__mpi_move_kind;
+
 #ifdef WG_MPI
 
 /* Fills rank, size, threads and name of a group that is zeros. [IO] */
@@ -80,9 +86,8 @@ int wg__mpi_begin_all_gather(wg_group *group, void *data, const int *bytes, cons
 int wg__mpi_end(wg_group *group, void **request);
 int wg__mpi_test(void **request, bool *done);
 
-int wg__mpi_send(wg_group *group, int to, int bytes, const void *data);
-int wg__mpi_receive(wg_group *group, int from, int bytes, void *data);
-int wg__mpi_broadcast(wg_group *group, int root, int bytes, void *data);
+/* Broadcasts bytes from `rank`, sends them to `rank`, or receives them from it. */
+int wg__mpi_move(wg_group *group, wg__mpi_move_kind kind, int rank, int bytes, void *data);
 
 #else
 
@@ -98,9 +103,7 @@ static inline int wg__without_mpi(const void *group, ...) {
 #define wg__mpi_begin_all_gather wg__without_mpi
 #define wg__mpi_end wg__without_mpi
 #define wg__mpi_test wg__without_mpi
-#define wg__mpi_send wg__without_mpi
-#define wg__mpi_receive wg__without_mpi
-#define wg__mpi_broadcast wg__without_mpi
+#define wg__mpi_move wg__without_mpi
 
 #endif
 

@@ -204,22 +204,19 @@ int wg__mpi_reduce(wg_group *group, wg_group_element element, bool sums, int cou
     return wait_for(group, status, &request, "MPI_Iallreduce");
 }
 
-int wg__mpi_broadcast(wg_group *group, int root, int bytes, void *data) {
+int wg__mpi_move(wg_group *group, wg__mpi_move_kind kind, int rank, int bytes, void *data) {
+    static const char *const calls[] = {[WG__MPI_BROADCAST] = "MPI_Ibcast",
+                                        [WG__MPI_SEND] = "MPI_Isend",
+                                        [WG__MPI_RECEIVE] = "MPI_Irecv"};
     MPI_Request request;
-    const int status = MPI_Ibcast(data, bytes, MPI_BYTE, root, everyone, &request);
-    return wait_for(group, status, &request, "MPI_Ibcast");
-}
-
-int wg__mpi_send(wg_group *group, int to, int bytes, const void *data) {
-    MPI_Request request;
-    const int status = MPI_Isend(data, bytes, MPI_BYTE, to, 0, everyone, &request);
-    return wait_for(group, status, &request, "MPI_Isend");
-}
-
-int wg__mpi_receive(wg_group *group, int from, int bytes, void *data) {
-    MPI_Request request;
-    const int status = MPI_Irecv(data, bytes, MPI_BYTE, from, 0, everyone, &request);
-    return wait_for(group, status, &request, "MPI_Irecv");
+    int status;
+    if (kind == WG__MPI_BROADCAST)
+        status = MPI_Ibcast(data, bytes, MPI_BYTE, rank, everyone, &request);
+    else if (kind == WG__MPI_SEND)
+        status = MPI_Isend(data, bytes, MPI_BYTE, rank, 0, everyone, &request);
+    else
+        status = MPI_Irecv(data, bytes, MPI_BYTE, rank, 0, everyone, &request);
+    return wait_for(group, status, &request, calls[kind]);
 }
 
 /* ---- Calls in the background ---- */

@@ -137,12 +137,19 @@ void wg_trainer_free(wg_trainer *trainer) {
 
 /* ---- Weights of the batches of a step ---- */
 
-/* Reads the parts of the losses of this rank's batches in a step, {1, 1} if all batches weigh the
- * same. Goes back to the first batch. */
-static int read_parts(wg_trainer *trainer, int64_t batches, wg_loss_part (*parts)[WG_LOSS_PARTS]) {
+/* Computes the weights of a step's losses: the weighted losses of all batches and ranks add up to
+ * the loss of a single batch with all the examples. Collective, and the first exchange of a step: a
+ * rank that could not write the checkpoint of the step before reports its error here. */
+static int weigh_batches(wg_trainer *trainer, int64_t batches) {
+    wg_loss_part(*parts)[WG_LOSS_PARTS] = wg__alloc_array(batches, sizeof *parts);
+    double sums[2 * WG_LOSS_PARTS] = {0}; /* of all batches: count, share */
+    int status = parts ? wg__reserve(&trainer->weights, 0, &trainer->weight_capacity, batches,
+                                     sizeof *trainer->weights)
+                       : -1;
+
+    /* The parts of this rank's batches, {1, 1} if all batches weigh the same. */
     const wg_task *task = &trainer->task;
-    const bool weighs = task->weigh && batches > 1;
-    int status = 0;
+    const bool weighs = status == 0 && task->weigh && batches > 1;
     for (int64_t i = 0; status == 0 && i < batches; i++) {
         for (int p = 0; p < WG_LOSS_PARTS; p++)
             parts[i][p] = (wg_loss_part){.count = !weighs, .share = 1};
@@ -154,21 +161,11 @@ static int read_parts(wg_trainer *trainer, int64_t batches, wg_loss_part (*parts
                                                : wg__batches_skip(task->batches);
         wg_scope_end(&scope, NULL);
     }
-    return weighs && wg__trainer_go_to(trainer, &trainer->begun_step) < 0 ? -1 : status;
-}
-
-/* Computes the weights of a step's losses: the weighted losses of all batches and ranks add up to
- * the loss of a single batch with all the examples. Collective, and the first exchange of a step: a
- * rank that could not write the checkpoint of the step before reports its error here. */
-static int weigh_batches(wg_trainer *trainer, int64_t batches) {
-    wg_loss_part(*parts)[WG_LOSS_PARTS] = wg__alloc_array(batches, sizeof *parts);
-    double sums[2 * WG_LOSS_PARTS] = {0}; /* of all batches: count, share */
-    int status = parts ? wg__reserve(&trainer->weights, 0, &trainer->weight_capacity, batches,
-                                     sizeof *trainer->weights)
-                       : -1;
-    if (status == 0)
-        status = read_parts(trainer, batches, parts);
+    if (weighs && wg__trainer_go_to(trainer, &trainer->begun_step) < 0)
+        status = -1;
     status = wg__trainer_share(trainer, status);
+
+    /* The sums over all batches and ranks, and the weights. */
     for (int64_t i = 0; status == 0 && i < batches; i++)
         for (int p = 0; wg__trainer_holds(trainer, i) && p < WG_LOSS_PARTS; p++) {
             sums[2 * p] += parts[i][p].count;
@@ -185,8 +182,8 @@ static int weigh_batches(wg_trainer *trainer, int64_t batches) {
         }
     if (status == 0 && sums[0] + sums[2] == 0)
         status = wg_fail(WG_ERROR_STATE, "task",
-                         "no batch of the step has anything to predict: look at the data and at "
-                         "what the objective chooses of it");
+                         "no batch of the step has anything to predict: look at the data and the "
+                         "objective");
     wg__free(parts);
     return status;
 }

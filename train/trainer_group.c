@@ -166,23 +166,6 @@ static int agree(wg_trainer *trainer, const wg_state_dict *state) {
     return wg__group_agree(group, "the place in the run", text);
 }
 
-/* All ranks begin with the weights, buffers, optimizer state and random numbers of rank 0. */
-static int broadcast_state(wg_trainer *trainer, const wg_state_dict *state) {
-    wg_group *group = trainer->options.group;
-    const char *slot, *name;
-    wg_tensor *x;
-    for (int64_t i = 0; i < state->count; i++)
-        if (!state->entries[i].slot->tied && broadcast(group, state->entries[i].slot->tensor) < 0)
-            return -1;
-    for (int64_t i = 0;
-         !trainer->shares_state && wg__optimizer_state(trainer->optimizer, i, &slot, &name, &x);
-         i++)
-        if (broadcast(group, x) < 0)
-            return -1;
-    return wg_group_broadcast(group, 0, sizeof(wg_generator),
-                              wg_module_generator(trainer->task.module));
-}
-
 int wg__trainer_begin_group(wg_trainer *trainer) {
     if (!trainer->exchange)
         return 0;
@@ -195,7 +178,7 @@ int wg__trainer_begin_group(wg_trainer *trainer) {
         const wg_slot *slot = state->entries[i].slot;
         if (slot->kind != WG_SLOT_BUFFER || slot->tied)
             continue;
-        /* broadcast_state gives all ranks the same values, without a new version. */
+        /* The broadcast below gives all ranks the same values, without a new version. */
         const written added = {slot->tensor, wg__tensor_version(slot->tensor)};
         room = wg__larger(room, wg_tensor_count(slot->tensor));
         status =
@@ -207,7 +190,23 @@ int wg__trainer_begin_group(wg_trainer *trainer) {
     }
     status = wg__trainer_share(trainer, status);
     if (status == 0)
-        status = agree(trainer, state) < 0 || broadcast_state(trainer, state) < 0 ? -1 : 0;
+        status = agree(trainer, state);
+
+    /* All ranks begin with the weights, buffers, optimizer state and random numbers of rank 0. */
+    wg_group *group = trainer->options.group;
+    for (int64_t i = 0; status == 0 && i < state->count; i++)
+        if (!state->entries[i].slot->tied)
+            status = broadcast(group, state->entries[i].slot->tensor);
+    for (int64_t i = 0; status == 0 && !trainer->shares_state; i++) {
+        const char *slot, *name;
+        wg_tensor *x;
+        if (!wg__optimizer_state(trainer->optimizer, i, &slot, &name, &x))
+            break;
+        status = broadcast(group, x);
+    }
+    if (status == 0)
+        status = wg_group_broadcast(group, 0, sizeof(wg_generator),
+                                    wg_module_generator(trainer->task.module));
     wg_state_dict_free(state);
     return status;
 }
