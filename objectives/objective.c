@@ -416,9 +416,8 @@ int wg__evaluate_batches(wg_training *t, int64_t batches, bool ends_with_text,
         wg_scope scope;
         wg_scope_begin(&scope);
         if (i % wg_group_size(group) != wg_group_rank(group))
-            status = wg__batches_skip_of_epoch(t->held_out);
-        else if ((ends_with_text ? wg__batches_next_of_epoch : wg_batches_next)(t->held_out,
-                                                                                t->batch) < 0)
+            status = wg__batches_advance(t->held_out, true, NULL);
+        else if (wg__batches_advance(t->held_out, ends_with_text, t->batch) < 0)
             status = -1;
         else {
             metrics->tokens +=

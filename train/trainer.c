@@ -158,7 +158,7 @@ static int weigh_batches(wg_trainer *trainer, int64_t batches) {
         wg_scope scope;
         wg_scope_begin(&scope);
         status = wg__trainer_holds(trainer, i) ? task->weigh(task->context, parts[i])
-                                               : wg__batches_skip(task->batches);
+                                               : wg__batches_advance(task->batches, false, NULL);
         wg_scope_end(&scope, NULL);
     }
     if (weighs && wg__trainer_go_to(trainer, &trainer->begun_step) < 0)
@@ -266,7 +266,7 @@ static int run_batches(wg_trainer *trainer, int64_t batches, measured_step *meas
             }
             if (result == 0)
                 result = mine ? run_batch(trainer, trainer->weights[i], i == batches - 1, measured)
-                              : wg__batches_skip(trainer->task.batches);
+                              : wg__batches_advance(trainer->task.batches, false, NULL);
             if (plan && trainer->draws < 0) { /* rank 0 measures it in the first batch of the run */
                 int64_t draws = (int64_t)(generator->offset - begun);
                 result = wg__trainer_share(trainer, result);

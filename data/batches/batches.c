@@ -14,13 +14,13 @@
 
 struct wg_batches {
     wg_batch_source source;
-    wg_batches_options options; /* with `weights` and `source_ends` that are the batches' own */
-    wg_data_position position;  /* of the example that comes next */
-    bool planned;               /* `order` is that of the position's epoch */
-    int64_t count;              /* examples in this epoch */
-    int64_t *order;             /* of this epoch */
+    wg_batches_options options; /* owns copies of `weights` and `source_ends` */
+    wg_data_position position;  /* the next example */
+    bool planned;               /* `count` and `order` belong to the position's epoch */
+    int64_t count;              /* examples in the epoch */
+    int64_t *order;             /* (count) their indices, shuffled */
     int64_t order_capacity;
-    wg_example *examples; /* (batch) of the batch being built */
+    wg_example *examples; /* (batch) the batch being built */
 };
 
 /* The finaliser of SplitMix64 (Steele et al. 2014): one-to-one, every bit depends on all. */
@@ -31,10 +31,10 @@ static uint64_t mix(uint64_t x) {
     return x ^ (x >> 31);
 }
 
-/* Use 0 is the epoch itself, use 1 + i the example that comes as number i: none depends on how many
- * numbers another drew. */
-static wg_generator generator_of(const wg_data_position *at, uint64_t use) {
-    return (wg_generator){.seed = mix(mix(mix(at->seed) ^ (uint64_t)at->epoch) ^ use)};
+/* Stream 0 orders the epoch, and stream 1 + i belongs to its example i: no stream depends on how
+ * many numbers another stream drew. */
+static wg_generator generator_of(const wg_data_position *at, uint64_t stream) {
+    return (wg_generator){.seed = mix(mix(mix(at->seed) ^ (uint64_t)at->epoch) ^ stream)};
 }
 
 int64_t wg__random_between(wg_generator *generator, int64_t low, int64_t high) {
@@ -43,7 +43,7 @@ int64_t wg__random_between(wg_generator *generator, int64_t low, int64_t high) {
 
 void wg__weigh_examples(const wg_batches_options *options, const int64_t *ends, int64_t count,
                         wg_generator *generator, int64_t *order) {
-    double total = 0, sum = 0; /* of weights; a source without examples has no share */
+    double total = 0, sum = 0; /* of the weights of sources with examples */
     for (int64_t i = 0; i < options->sources; i++)
         if (ends[i] > (i > 0 ? ends[i - 1] : 0))
             total += options->weights[i];
@@ -54,8 +54,8 @@ void wg__weigh_examples(const wg_batches_options *options, const int64_t *ends, 
             continue;
         sum += options->weights[i];
         const int64_t until = llrint((double)count * (sum / total));
-        /* Whole rounds, and then each example with the chance that is left (selection sampling:
-         * Knuth, The Art of Computer Programming, 3.4.2). */
+        /* First the whole source as often as it fits, then a random subset of it (selection
+         * sampling: Knuth, The Art of Computer Programming, 3.4.2). */
         for (; until - filled >= end - first; filled += end - first)
             for (int64_t k = first; k < end; k++)
                 order[filled + k - first] = k;
@@ -65,7 +65,7 @@ void wg__weigh_examples(const wg_batches_options *options, const int64_t *ends, 
     }
 }
 
-/* Plans the epoch of `position`, which becomes the batches' own. */
+/* Moves to `position` and plans its epoch. */
 static int plan(wg_batches *batches, wg_data_position position) {
     const wg_batches_options *o = &batches->options;
     wg_epoch epoch = {.position = {position.seed, position.epoch, 0},
@@ -78,7 +78,7 @@ static int plan(wg_batches *batches, wg_data_position position) {
         return -1;
     if (epoch.examples < 1)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "an epoch has no example");
-    int64_t first = 0; /* the ends come from a caller or a plan, which may be wrong */
+    int64_t first = 0; /* checks the ends: a caller or the source's plan wrote them */
     for (int64_t i = 0; epoch.source_ends && i < o->sources; first = epoch.source_ends[i++])
         if (epoch.source_ends[i] < first || epoch.source_ends[i] > epoch.examples)
             return wg_fail(WG_ERROR_ARGUMENT, WHERE,
@@ -121,7 +121,7 @@ static int check_position(const wg_data_position *position, int64_t count) {
     return 0;
 }
 
-/* Goes to a position, of whose epoch nothing but its end is checked. */
+/* Moves to a position. Does not check that the epoch has the example. */
 static int go_to(wg_batches *batches, wg_data_position position) {
     const wg_data_position *at = &batches->position;
     if (!batches->planned || at->seed != position.seed || at->epoch != position.epoch)
@@ -136,7 +136,7 @@ int wg__batches_seek(wg_batches *batches, const wg_data_position *position) {
     const wg_data_position before = batches->position;
     if (go_to(batches, *position) == 0 && check_position(position, batches->count) == 0)
         return 0;
-    go_to(batches, before); /* if that fails, the next batch plans the epoch again */
+    go_to(batches, before); /* after a failure, the next batch plans the epoch again */
     return -1;
 }
 
@@ -184,8 +184,8 @@ int wg_batches_restore(wg_batches *batches, wg_checkpoint *file, int64_t fingerp
     return wg__batches_restore(batches, file, fingerprint, WHERE, "the data");
 }
 
-/* Takes the next `count` examples, over the ends of epochs. */
-static int take(wg_batches *batches, int64_t count) {
+/* Selects the next `count` examples, and plans the next epoch where one ends. */
+static int select_examples(wg_batches *batches, int64_t count) {
     const wg_batch_source *source = &batches->source;
     for (int64_t row = 0; row < count; row++) {
         wg_data_position *at = &batches->position;
@@ -202,8 +202,7 @@ static int take(wg_batches *batches, int64_t count) {
     return 0;
 }
 
-/* Takes the next batch, and builds it unless `batch` is NULL. */
-static int advance(wg_batches *batches, bool ends_with_epoch, void *batch) {
+int wg__batches_advance(wg_batches *batches, bool ends_with_epoch, void *batch) {
     if (!batches)
         return -1;
     const wg_data_position before = batches->position;
@@ -214,29 +213,17 @@ static int advance(wg_batches *batches, bool ends_with_epoch, void *batch) {
     if (ends_with_epoch && count > batches->count - before.next)
         count = batches->count - before.next;
     if (status == 0)
-        status = take(batches, count);
+        status = select_examples(batches, count);
     if (status == 0 && batch)
         status = batches->source.build(batches->source.context, count, batches->examples, batch);
     wg__span_end(&span);
     if (status < 0)
-        go_to(batches, before); /* if that fails, the next call plans the epoch again */
+        go_to(batches, before); /* after a failure, the next call plans the epoch again */
     return status;
 }
 
 int wg_batches_next(wg_batches *batches, void *batch) {
-    return advance(batches, false, batch);
-}
-
-int wg__batches_skip(wg_batches *batches) {
-    return advance(batches, false, NULL);
-}
-
-int wg__batches_next_of_epoch(wg_batches *batches, void *batch) {
-    return advance(batches, true, batch);
-}
-
-int wg__batches_skip_of_epoch(wg_batches *batches) {
-    return advance(batches, true, NULL);
+    return wg__batches_advance(batches, false, batch);
 }
 
 static int prepare(wg_batches *batches, const wg_batches_options *options) {
@@ -245,7 +232,7 @@ static int prepare(wg_batches *batches, const wg_batches_options *options) {
         *o = *options;
     const double *weights = o->weights;
     const int64_t *ends = o->source_ends;
-    o->weights = NULL; /* until they are the batches' own */
+    o->weights = NULL; /* until the batches have copies */
     o->source_ends = NULL;
     if (!weights)
         o->sources = 0;
@@ -261,15 +248,15 @@ static int prepare(wg_batches *batches, const wg_batches_options *options) {
                                "source %zu has the weight %g; wanted one above 0, and a finite sum",
                                i, weights[i]);
         }
-        double *own_weights = wg__alloc_array(o->sources, sizeof *own_weights);
-        int64_t *own_ends = wg__calloc(count, sizeof *own_ends);
-        o->weights = own_weights;
-        o->source_ends = own_ends;
-        if (!own_weights || !own_ends)
+        double *copied_weights = wg__alloc_array(o->sources, sizeof *copied_weights);
+        int64_t *copied_ends = wg__calloc(count, sizeof *copied_ends);
+        o->weights = copied_weights;
+        o->source_ends = copied_ends;
+        if (!copied_weights || !copied_ends)
             return -1;
-        memcpy(own_weights, weights, count * sizeof *weights);
+        memcpy(copied_weights, weights, count * sizeof *weights);
         if (ends)
-            memcpy(own_ends, ends, count * sizeof *ends);
+            memcpy(copied_ends, ends, count * sizeof *ends);
     }
     if (wg__batch_sizes(WHERE, &o->batch, NULL) < 0)
         return -1;
@@ -371,7 +358,7 @@ int wg__windows_begin(wg__windows *windows, const char *where, const wg_dataset 
 }
 
 static int plan_windows(void *context, wg_epoch *epoch) {
-    enum { DRAWS_BITS = 40 }; /* of an epoch, before the numbers of the next one come */
+    enum { DRAWS_BITS = 40 }; /* each epoch has 2^40 random numbers of the seed's sequence */
     wg__windows *windows = context;
     const wg_dataset *text = windows->text;
     const int64_t number = epoch->position.epoch, length = windows->length;
@@ -392,7 +379,7 @@ static int plan_windows(void *context, wg_epoch *epoch) {
     return 0;
 }
 
-static void take_window(void *context, int64_t row, const wg_example *example) {
+static void select_window(void *context, int64_t row, const wg_example *example) {
     wg__windows *windows = context;
     windows->starts[row] = windows->offset + example->index * windows->length;
 }
@@ -403,7 +390,7 @@ wg_batches *wg__window_batches_new(wg__windows *windows, wg_batch_source source,
     wg__use_weights(windows->text, &options);
     source.context = windows;
     source.plan = plan_windows;
-    source.take = take_window;
+    source.take = select_window;
     return wg_batches_new(&source, &options);
 }
 
@@ -411,21 +398,21 @@ wg_batches *wg__window_batches_new(wg__windows *windows, wg_batch_source source,
 
 typedef struct rows {
     int count;
-    wg_tensor *tensors[WG_MAX_BATCH_TENSORS]; /* kept */
+    wg_tensor *tensors[WG_MAX_BATCH_TENSORS]; /* owned */
 } rows;
 
 static void free_rows(void *context) {
-    rows *own = context;
-    for (int i = 0; i < own->count; i++)
-        wg_release(own->tensors[i]);
-    wg__free(own);
+    rows *data = context;
+    for (int i = 0; i < data->count; i++)
+        wg_release(data->tensors[i]);
+    wg__free(data);
 }
 
 static int build_rows(void *context, int64_t count, const wg_example *examples, void *batch) {
-    const rows *own = context;
+    const rows *data = context;
     wg_tensor **built = batch;
     wg_scope scope;
-    for (int i = 0; i < own->count; i++)
+    for (int i = 0; i < data->count; i++)
         built[i] = NULL;
     int64_t *numbers = wg__alloc_array(count, sizeof *numbers);
     if (!numbers)
@@ -436,8 +423,8 @@ static int build_rows(void *context, int64_t count, const wg_example *examples, 
     wg_tensor *index = wg_from_array(WG_I64, 1, &count, numbers);
     wg__free(numbers);
     int status = 0;
-    for (int i = 0; status == 0 && i < own->count; i++) {
-        built[i] = wg_scope_escape(wg_index_select(own->tensors[i], 0, index));
+    for (int i = 0; status == 0 && i < data->count; i++) {
+        built[i] = wg_scope_escape(wg_index_select(data->tensors[i], 0, index));
         status = built[i] ? 0 : -1;
     }
     wg_scope_end(&scope, NULL);
@@ -468,17 +455,17 @@ wg_batches *wg_tensor_batches_new(int count, wg_tensor *const *tensors,
                                   const wg_batches_options *options) {
     if (check(count, tensors) < 0)
         return NULL;
-    rows *own = wg__calloc(1, sizeof *own);
-    if (!own)
+    rows *data = wg__calloc(1, sizeof *data);
+    if (!data)
         return NULL;
-    for (; own->count < count; own->count++) {
-        own->tensors[own->count] = wg_keep(wg_detach(tensors[own->count]));
-        if (!own->tensors[own->count]) {
-            free_rows(own);
+    for (; data->count < count; data->count++) {
+        data->tensors[data->count] = wg_keep(wg_detach(tensors[data->count]));
+        if (!data->tensors[data->count]) {
+            free_rows(data);
             return NULL;
         }
     }
-    const wg_batch_source source = {.context = own, .build = build_rows, .free = free_rows};
+    const wg_batch_source source = {.context = data, .build = build_rows, .free = free_rows};
     wg_batches_options chosen = options ? *options : (wg_batches_options){0};
     chosen.examples = tensors[0]->spec.shape[0];
     return wg_batches_new(&source, &chosen);

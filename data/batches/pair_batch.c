@@ -1,4 +1,4 @@
-/* One or two texts as a sequence: see data/internal.h. */
+/* Batches of sequences of one or two texts: see data/internal.h. */
 #include "data/internal.h"
 
 #include <string.h>
@@ -33,7 +33,6 @@ int wg__pair_frame_of(const wg_tokenizer *tokenizer, int64_t sequence, wg_pair_f
     return 0;
 }
 
-/* Longest first. */
 wg_token_pair wg__token_pair_cut(const wg_token_pair *pair, int64_t room) {
     wg_token_pair c = *pair;
     while (c.first_count + (c.second ? c.second_count : 0) > room)
@@ -44,12 +43,8 @@ wg_token_pair wg__token_pair_cut(const wg_token_pair *pair, int64_t room) {
     return c;
 }
 
-/* [CLS] first [SEP], or [CLS] first [SEP] second [SEP]. */
-static int64_t frame_length(const wg_pair_frame *frame, const wg_token_pair *pair) {
-    return pair->second ? 3 + frame->doubled : 2;
-}
-
-/* One row, which is filled with [PAD] and zeros. Returns its tokens. */
+/* Fills one row, [CLS] first [SEP] or [CLS] first [SEP] second [SEP], which has only padding yet.
+ * Returns the number of its tokens. */
 static int64_t fill_row(const wg_pair_frame *frame, const wg_token_pair *pair, int64_t *ids,
                         int64_t *types, bool *attention) {
     int64_t length = 0;
@@ -76,12 +71,12 @@ int wg__pair_batch_make(const wg_pair_frame *frame, int64_t count, const wg_toke
                         wg_pair_batch *batch) {
     int64_t longest = 0;
     for (int64_t b = 0; b < count; b++) {
-        const int64_t length = pairs[b].first_count +
-                               (pairs[b].second ? pairs[b].second_count : 0) +
-                               frame_length(frame, &pairs[b]);
-        longest = length > longest ? length : longest;
+        const wg_token_pair *pair = &pairs[b];
+        const int64_t length =
+            pair->first_count + 2 + (pair->second ? pair->second_count + 1 + frame->doubled : 0);
+        longest = wg__larger(longest, length);
     }
-    longest = longest < frame->sequence ? longest : frame->sequence;
+    longest = wg__smaller(longest, frame->sequence);
     *batch = (wg_pair_batch){
         .input_ids = wg_full(WG_I64, WG_DIMS(count, longest), frame->pad_id),
         .token_type_ids = wg_zeros(WG_I64, WG_DIMS(count, longest)),
@@ -90,8 +85,8 @@ int wg__pair_batch_make(const wg_pair_frame *frame, int64_t count, const wg_toke
     if (!batch->input_ids || !batch->token_type_ids || !batch->attention_mask)
         return -1;
     for (int64_t b = 0; b < count; b++) {
-        const wg_token_pair pair =
-            wg__token_pair_cut(&pairs[b], frame->sequence - frame_length(frame, &pairs[b]));
+        const int64_t special = pairs[b].second ? 3 + frame->doubled : 2;
+        const wg_token_pair pair = wg__token_pair_cut(&pairs[b], frame->sequence - special);
         batch->tokens +=
             fill_row(frame, &pair, (int64_t *)wg_tensor_data(batch->input_ids) + b * longest,
                      (int64_t *)wg_tensor_data(batch->token_type_ids) + b * longest,
@@ -100,15 +95,14 @@ int wg__pair_batch_make(const wg_pair_frame *frame, int64_t count, const wg_toke
     return 0;
 }
 
-static uint64_t hash_tokens(uint64_t hash, const int32_t *ids, int64_t count) {
-    hash = wg__hash_step(hash, 'T');
-    for (int64_t i = 0; i < count; i++)
-        for (int shift = 0; shift < 32; shift += 8)
-            hash = wg__hash_step(hash, (char)((uint32_t)ids[i] >> shift));
-    return hash;
-}
-
 uint64_t wg__pair_fingerprint(uint64_t hash, const wg_token_pair *pair) {
-    hash = hash_tokens(hash, pair->first, pair->first_count);
-    return hash_tokens(hash, pair->second, pair->second ? pair->second_count : 0);
+    const int32_t *const ids[] = {pair->first, pair->second};
+    const int64_t counts[] = {pair->first_count, pair->second ? pair->second_count : 0};
+    for (int side = 0; side < 2; side++) {
+        hash = wg__hash_step(hash, 'T');
+        for (int64_t i = 0; i < counts[side]; i++)
+            for (int shift = 0; shift < 32; shift += 8)
+                hash = wg__hash_step(hash, (char)((uint32_t)ids[side][i] >> shift));
+    }
+    return hash;
 }

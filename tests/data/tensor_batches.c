@@ -27,7 +27,7 @@ START_TEST(an_epoch_has_every_row_once_and_rows_stay_together) {
     int seen[ROWS] = {0}, in_place = 0;
     for (int64_t at = 0; at < ROWS;) {
         wg_tensor *batch[2];
-        ck_assert_int_eq(wg__batches_next_of_epoch(batches, batch), 0);
+        ck_assert_int_eq(wg__batches_advance(batches, true, batch), 0);
         ck_assert_int_eq(wg_tensor_ndim(batch[0]), 2);
         ck_assert_int_eq(wg_tensor_size(batch[0], 1), 2);
         for (int64_t row = 0; row < wg_tensor_size(batch[1], 0); row++, at++) {

@@ -157,7 +157,7 @@ START_TEST(an_evaluation_takes_each_text_once_and_is_the_same_each_time) {
     int64_t rows = 0, labels = 0, words = 0;
     while (wg__batches_position(batches).epoch == 0) {
         wg__blank_batch batch;
-        ck_assert_int_eq(wg__batches_next_of_epoch(batches, &batch), 0);
+        ck_assert_int_eq(wg__batches_advance(batches, true, &batch), 0);
         rows += wg_tensor_size(batch.input_ids, 0);
         labels += wg_tensor_count(batch.labels);
         for (int64_t i = 0; i < wg_tensor_count(batch.labels); i++)
