@@ -1,10 +1,10 @@
-/* Datasets: see dataset.h. Tokens stay in token files (token_file.h); a dataset is a list of runs
- * of their documents, so that parts and mixtures of texts are made without copying:
+/* Datasets: see dataset.h. A dataset is a list of runs of documents in token files (token_file.h),
+ * so that splitting and mixing texts copies no tokens. The dataset numbers documents, sentences and
+ * tokens consecutively over its runs:
  *
  *     file     |doc 0     |doc 1  |doc 2    |doc 3   |doc 4     |
- *     runs     |----- run 0 ------|         |----- run 1 -------|      documents one after the
- *     dataset  |0         |1      |2        |3          |              other; their sentences and
- *                                                                      tokens are numbered anew
+ *     runs     |----- run 0 ------|         |----- run 1 -------|
+ *     dataset  |0         |1      |         |2       |3         |
  */
 #include "data/dataset/dataset.h"
 
@@ -21,29 +21,33 @@
 
 #define WHERE "dataset"
 
-/* Where a run begins, in its file and in the dataset. */
+/* The units that a run has numbers of. */
+typedef enum unit { DOCUMENT, SENTENCE, TOKEN, UNITS } unit;
+
+/* A run begins with these numbers, in its file and in the dataset; it ends where the next one
+ * begins. */
 typedef struct document_run {
-    wg__token_file *file; /* NULL: the end of the last one */
-    int64_t file_document, file_sentence, file_token;
-    int64_t document, sentence, token;
+    wg__token_file *file; /* NULL: the end of the last run */
+    int64_t in_file[UNITS];
+    int64_t begin[UNITS];
 } document_run;
 
-/* Where one side of pairs was read last, so that the next line is found at once. */
+/* The next line to read of one side of pairs. */
 typedef struct line_place {
-    const wg__text_map *text; /* NULL: nowhere yet */
-    int64_t line, at;         /* the next line, and where it begins */
+    const wg__text_map *text; /* NULL: nothing was read yet */
+    int64_t line, at;         /* its number and its first byte */
 } line_place;
 
-/* What reading remembers; a caller sees nothing of it. */
+/* Reading a const dataset updates these. */
 typedef struct cache {
-    int64_t run;     /* that was found last */
+    int64_t run;     /* the last result of find_run */
     int64_t *counts; /* of each token of the vocabulary; NULL: not counted yet */
     line_place places[WG__TOKEN_SIDES];
 } cache;
 
 struct wg_dataset {
     wg_dataset_kind kind;
-    document_run *runs; /* and the end */
+    document_run *runs; /* (run_count + 1): the last one is the end */
     int64_t run_count, run_capacity;
     int64_t documents, sentences, tokens, bytes;
     int64_t vocabulary;
@@ -52,18 +56,6 @@ struct wg_dataset {
     double *weights;      /* of the sources; NULL: none */
     cache *cache;
 };
-
-static wg_dataset *new_dataset(wg_dataset_kind kind) {
-    wg_dataset *dataset = wg__calloc(1, sizeof *dataset);
-    if (!dataset)
-        return NULL;
-    dataset->kind = kind;
-    dataset->cache = wg__calloc(1, sizeof *dataset->cache);
-    if (dataset->cache)
-        return dataset;
-    wg__free(dataset);
-    return NULL;
-}
 
 void wg_dataset_free(wg_dataset *dataset) {
     if (!dataset)
@@ -78,10 +70,20 @@ void wg_dataset_free(wg_dataset *dataset) {
     wg__free(dataset);
 }
 
+/* `parts` are NULL before. After an error free_parts frees the parts that were made. */
 static int new_parts(wg_dataset_kind kind, wg_dataset *parts[WG__TOKEN_PARTS]) {
-    parts[0] = new_dataset(kind);
-    parts[1] = parts[0] ? new_dataset(kind) : NULL;
-    return parts[1] ? 0 : -1;
+    for (int i = 0; i < WG__TOKEN_PARTS; i++) {
+        wg_dataset *part = wg__calloc(1, sizeof *part);
+        cache *cache = part ? wg__calloc(1, sizeof *cache) : NULL;
+        if (!cache) {
+            wg__free(part);
+            return -1;
+        }
+        part->kind = kind;
+        part->cache = cache;
+        parts[i] = part;
+    }
+    return 0;
 }
 
 static void free_parts(wg_dataset *parts[WG__TOKEN_PARTS]) {
@@ -93,14 +95,12 @@ static void free_parts(wg_dataset *parts[WG__TOKEN_PARTS]) {
 
 /* ---- Runs of documents ---- */
 
-/* Where a document of a file begins. */
-static document_run place_in_file(wg__token_file *file, int64_t document) {
+/* A run that begins with a document of a file. */
+static document_run run_from(wg__token_file *file, int64_t document) {
     const int64_t start = wg__token_file_document(file, document);
     if (file->rules.kind == WG_TEXT_STREAM)
-        return (document_run){.file_document = document, .file_token = start};
-    return (document_run){.file_document = document,
-                          .file_sentence = start,
-                          .file_token = wg__token_file_sentence(file, start)};
+        return (document_run){.in_file = {document, 0, start}};
+    return (document_run){.in_file = {document, start, wg__token_file_sentence(file, start)}};
 }
 
 /* Appends documents of a file. */
@@ -110,47 +110,42 @@ static int add_documents(wg_dataset *dataset, wg__token_file *file, int64_t firs
     if (wg__reserve(&dataset->runs, dataset->run_count, &dataset->run_capacity,
                     dataset->run_count + 2, sizeof *dataset->runs) < 0)
         return -1;
-    document_run run = place_in_file(file, first), behind = place_in_file(file, end);
+    document_run run = run_from(file, first), end_run = run_from(file, end);
     if (wg_error_pending())
         return -1;
     file->refcount++;
     run.file = file;
-    run.document = dataset->documents;
-    run.sentence = dataset->sentences;
-    run.token = dataset->tokens;
+    run.begin[DOCUMENT] = dataset->documents;
+    run.begin[SENTENCE] = dataset->sentences;
+    run.begin[TOKEN] = dataset->tokens;
     dataset->runs[dataset->run_count++] = run;
     dataset->documents += end - first;
-    dataset->sentences += behind.file_sentence - run.file_sentence;
-    dataset->tokens += behind.file_token - run.file_token;
+    dataset->sentences += end_run.in_file[SENTENCE] - run.in_file[SENTENCE];
+    dataset->tokens += end_run.in_file[TOKEN] - run.in_file[TOKEN];
     dataset->vocabulary = file->vocabulary;
-    dataset->runs[dataset->run_count] = (document_run){
-        .document = dataset->documents, .sentence = dataset->sentences, .token = dataset->tokens};
+    dataset->runs[dataset->run_count] =
+        (document_run){.begin = {dataset->documents, dataset->sentences, dataset->tokens}};
     return 0;
 }
 
-/* Makes the documents appended since the last call a source. */
-static int end_source(wg_dataset *dataset) {
-    return wg__append(&dataset->source_ends, &dataset->source_count, &dataset->source_capacity,
-                      &dataset->documents, sizeof dataset->documents);
-}
-
+/* Makes the documents appended since the last call a source, in both parts. */
 static int end_sources(wg_dataset *parts[WG__TOKEN_PARTS]) {
-    return end_source(parts[0]) < 0 ? -1 : end_source(parts[1]);
+    for (int i = 0; i < WG__TOKEN_PARTS; i++)
+        if (wg__append(&parts[i]->source_ends, &parts[i]->source_count, &parts[i]->source_capacity,
+                       &parts[i]->documents, sizeof parts[i]->documents) < 0)
+            return -1;
+    return 0;
 }
 
-static int64_t begin_of(const document_run *run, int level) {
-    return level == 0 ? run->document : level == 1 ? run->sentence : run->token;
-}
-
-/* The last run that begins at or before document (level 0), sentence (1) or token (2) `number`. */
-static const document_run *find_run(const wg_dataset *dataset, int level, int64_t number) {
+/* The run with a document, sentence or token of the dataset. */
+static const document_run *find_run(const wg_dataset *dataset, unit unit, int64_t number) {
     const document_run *last = &dataset->runs[dataset->cache->run];
-    if (begin_of(last, level) <= number && number < begin_of(last + 1, level))
+    if (last->begin[unit] <= number && number < last[1].begin[unit])
         return last;
     int64_t low = 0, high = dataset->run_count - 1;
     while (low < high) {
         const int64_t middle = high - (high - low) / 2;
-        if (begin_of(&dataset->runs[middle], level) <= number)
+        if (dataset->runs[middle].begin[unit] <= number)
             low = middle;
         else
             high = middle - 1;
@@ -162,9 +157,9 @@ static const document_run *find_run(const wg_dataset *dataset, int level, int64_
 /* Appends documents of another dataset. */
 static int add_part(wg_dataset *dataset, const wg_dataset *from, int64_t first, int64_t end) {
     while (first < end) {
-        const document_run *run = find_run(from, 0, first);
-        const int64_t stop = end < run[1].document ? end : run[1].document;
-        const int64_t shift = run->file_document - run->document;
+        const document_run *run = find_run(from, DOCUMENT, first);
+        const int64_t stop = wg__smaller(end, run[1].begin[DOCUMENT]);
+        const int64_t shift = run->in_file[DOCUMENT] - run->begin[DOCUMENT];
         if (add_documents(dataset, run->file, first + shift, stop + shift) < 0)
             return -1;
         first = stop;
@@ -194,18 +189,17 @@ int64_t wg_dataset_vocabulary(const wg_dataset *dataset) {
     return dataset ? dataset->vocabulary : 0;
 }
 
-/* If the disk fails, this is the end of all documents, so that loops end. */
+/* After a failed read the result is the end of all documents, so that loops end. */
 int64_t wg__dataset_document_start(const wg_dataset *dataset, int64_t document) {
     if (!dataset || document < 0 || document > dataset->documents)
         return -1;
     const bool stream = dataset->kind == WG_TEXT_STREAM;
     if (document == dataset->documents)
         return stream ? dataset->tokens : dataset->sentences;
-    const document_run *run = find_run(dataset, 0, document);
-    const int64_t start =
-        wg__token_file_document(run->file, run->file_document + document - run->document);
-    return stream ? start - run->file_token + run->token
-                  : start - run->file_sentence + run->sentence;
+    const document_run *run = find_run(dataset, DOCUMENT, document);
+    const unit unit = stream ? TOKEN : SENTENCE;
+    const int64_t in_file = run->in_file[DOCUMENT] + document - run->begin[DOCUMENT];
+    return wg__token_file_document(run->file, in_file) - run->in_file[unit] + run->begin[unit];
 }
 
 int64_t wg__dataset_sentence_start(const wg_dataset *dataset, int64_t sentence) {
@@ -213,16 +207,17 @@ int64_t wg__dataset_sentence_start(const wg_dataset *dataset, int64_t sentence) 
         return -1;
     if (sentence == dataset->sentences)
         return dataset->tokens;
-    const document_run *run = find_run(dataset, 1, sentence);
-    return wg__token_file_sentence(run->file, run->file_sentence + sentence - run->sentence) -
-           run->file_token + run->token;
+    const document_run *run = find_run(dataset, SENTENCE, sentence);
+    const int64_t in_file = run->in_file[SENTENCE] + sentence - run->begin[SENTENCE];
+    return wg__token_file_sentence(run->file, in_file) - run->in_file[TOKEN] + run->begin[TOKEN];
 }
 
 static int read_runs(const wg_dataset *dataset, int64_t first, int64_t count, int32_t *ids) {
     while (count > 0) {
-        const document_run *run = find_run(dataset, 2, first);
-        const int64_t left = run[1].token - first, part = count < left ? count : left;
-        if (wg__column_read(run->file->tokens, first - run->token + run->file_token, part, ids) < 0)
+        const document_run *run = find_run(dataset, TOKEN, first);
+        const int64_t in_file = first - run->begin[TOKEN] + run->in_file[TOKEN];
+        const int64_t part = wg__smaller(count, run[1].begin[TOKEN] - first);
+        if (wg__column_read(run->file->tokens, in_file, part, ids) < 0)
             return -1;
         first += part;
         ids += part;
@@ -244,14 +239,14 @@ int wg__dataset_read(const wg_dataset *dataset, int64_t first, int64_t count, in
     return read_runs(dataset, first, count, ids);
 }
 
-/* Calls `visit` with all tokens in order, some thousands at a time. */
+/* visit_tokens calls it with all tokens in order, some thousands at a time. */
 typedef void (*token_visitor)(void *context, int64_t count, const int32_t *ids);
 
 static int visit_tokens(const wg_dataset *dataset, token_visitor visit, void *context) {
     enum { BLOCK = 4096 };
     int32_t ids[BLOCK];
     for (int64_t first = 0; first < dataset->tokens; first += BLOCK) {
-        const int64_t left = dataset->tokens - first, count = left < BLOCK ? left : BLOCK;
+        const int64_t count = wg__smaller(dataset->tokens - first, BLOCK);
         if (read_runs(dataset, first, count, ids) < 0)
             return -1;
         visit(context, count, ids);
@@ -298,7 +293,7 @@ int wg_dataset_weigh(wg_dataset *dataset, int count, const double *weights) {
 typedef struct request {
     wg__token_rules rules;
     const wg_tokenizer *tokenizer;
-    const wg_token_storage *storage; /* NULL: nothing is kept */
+    const wg_token_storage *storage; /* NULL: a temporary file */
 } request;
 
 static int make_request(request *r, const wg_tokenizer *tokenizer,
@@ -322,7 +317,7 @@ static int make_request(request *r, const wg_tokenizer *tokenizer,
                    r->rules.end);
 }
 
-/* Adds a text, or the sides of pairs. `names` are for messages, `paths` are written to the file. */
+/* Adds a text, or the two texts of pairs. `names` are for messages; the token file gets `paths`. */
 static int add_texts(const request *r, wg__token_file *file, wg__text_map *texts,
                      const char *const *names, const char *const *paths) {
     for (int i = 0; i < wg__token_rules_sides(&r->rules); i++)
@@ -332,7 +327,7 @@ static int add_texts(const request *r, wg__token_file *file, wg__text_map *texts
     return wg__read_text(file, r->tokenizer, texts, names);
 }
 
-/* The texts of pairs stay with the file, mapped: a pipe, for one, cannot be read again. */
+/* Moves the mapped texts of pairs to the token file: a pipe cannot be read again. */
 static void keep_texts(wg__token_file *file, wg__text_map *texts) {
     wg__token_source *sources = &file->sources[file->source_count - WG__TOKEN_SIDES];
     for (int i = 0; i < WG__TOKEN_SIDES; i++) {
@@ -378,8 +373,8 @@ static wg__token_file *tokenize_files(const request *r, const char *kept, int co
     return NULL;
 }
 
-/* The tokens of texts: from the storage, if they are there and up to date, or made. */
-static wg__token_file *tokens_of(const request *r, int count, const char *const *paths) {
+/* Opens the token file of the storage if it is up to date, else tokenizes the texts. */
+static wg__token_file *open_or_tokenize(const request *r, int count, const char *const *paths) {
     const char *kept = r->storage ? r->storage->path : NULL;
     if (!kept || access(kept, F_OK) < 0)
         return tokenize_files(r, kept, count, paths);
@@ -392,7 +387,7 @@ static wg__token_file *tokens_of(const request *r, int count, const char *const 
     if (!file)
         return NULL;
     const char *reason = wg__token_file_differs(file, &r->rules, r->tokenizer, count, paths);
-    /* A file that is used again gets the present paths of its texts. */
+    /* The texts may have moved: the file gets their current paths. */
     for (int64_t i = 0; !reason && !wg_error_pending() && i < file->source_count; i++) {
         char *path = wg__strdup(paths[i]);
         if (!path)
@@ -414,21 +409,15 @@ static wg__token_file *tokens_of(const request *r, int count, const char *const 
 
 /* ---- Loading: token files among the paths ---- */
 
-static const char *kind_name(wg_dataset_kind kind) {
-    return kind == WG_TEXT_PAIRS       ? "of pairs of sentences"
-           : kind == WG_TEXT_SENTENCES ? "of sentences"
-                                       : "as one stream";
-}
-
-/* Adds sources first .. end - 1 of a file, beginning with `document`. A held out part that is not
- * wanted belongs to the part before it. */
+/* Adds sources first .. end - 1 of a file, beginning with `document`. Without a request to hold a
+ * part out, both parts of a source go to the first dataset. */
 static int add_sources(const request *r, wg__token_file *file, int64_t first, int64_t end,
                        int64_t document, wg_dataset *parts[WG__TOKEN_PARTS]) {
-    const bool apart = r->rules.cut < r->rules.end;
+    const bool holds_out = r->rules.cut < r->rules.end;
     for (int64_t i = first; i < end; i++)
         for (int part = 0; part < WG__TOKEN_PARTS; part++) {
             const wg__token_source *source = &file->sources[i];
-            wg_dataset *dataset = parts[apart ? part : 0];
+            wg_dataset *dataset = parts[holds_out ? part : 0];
             if (add_documents(dataset, file, document, document + source->documents[part]) < 0)
                 return -1;
             document += source->documents[part];
@@ -438,7 +427,12 @@ static int add_sources(const request *r, wg__token_file *file, int64_t first, in
 }
 
 /* Adds a token file. */
-static int add_given(const request *r, const char *path, wg_dataset *parts[WG__TOKEN_PARTS]) {
+static int add_token_file(const request *r, const char *path, wg_dataset *parts[WG__TOKEN_PARTS]) {
+    static const char *const kind_names[] = {
+        [WG_TEXT_SENTENCES] = "of sentences",
+        [WG_TEXT_STREAM] = "as one stream",
+        [WG_TEXT_PAIRS] = "of pairs of sentences",
+    };
     const wg__token_rules *rules = &r->rules;
     wg__token_file *file = wg__token_file_open(path);
     const uint64_t wanted = file ? wg__tokenizer_fingerprint(r->tokenizer) : 0;
@@ -449,7 +443,7 @@ static int add_given(const request *r, const char *path, wg_dataset *parts[WG__T
     }
     if (file->rules.kind != rules->kind)
         wg_fail(WG_ERROR_ARGUMENT, WHERE, "%s has tokens %s; tokens %s are wanted", path,
-                kind_name(file->rules.kind), kind_name(rules->kind));
+                kind_names[file->rules.kind], kind_names[rules->kind]);
     else if (file->fingerprint != wanted)
         wg_fail(WG_ERROR_ARGUMENT, WHERE, "%s was made with another tokenizer", path);
     else if (rules->begin > 0 || rules->end < 1)
@@ -463,7 +457,7 @@ static int add_given(const request *r, const char *path, wg_dataset *parts[WG__T
     return status;
 }
 
-/* `given` and `texts` are scratch: which of the paths are token files, and the others. */
+/* Scratch: given[i] is true if path i is a token file, `texts` are the paths of text files. */
 static int load_paths(const request *r, int count, const char *const *paths, bool *given,
                       const char **texts, wg_dataset *parts[WG__TOKEN_PARTS]) {
     int text_count = 0;
@@ -484,13 +478,13 @@ static int load_paths(const request *r, int count, const char *const *paths, boo
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "%s is not made: all files that are read are token files already",
                        r->storage->path);
-    /* Adds all paths in order; `made` has the texts among them, in the same order. */
-    wg__token_file *made = text_count > 0 ? tokens_of(r, text_count, texts) : NULL;
+    /* Adds all paths in order. `made` has the tokens of the text files, in the same order. */
+    wg__token_file *made = text_count > 0 ? open_or_tokenize(r, text_count, texts) : NULL;
     const int sides = wg__token_rules_sides(&r->rules);
     int64_t source = 0, document = 0;
     int status = made || text_count == 0 ? 0 : -1;
     for (int i = 0; status == 0 && i < count; i += given[i] ? 1 : sides) {
-        status = given[i] ? add_given(r, paths[i], parts)
+        status = given[i] ? add_token_file(r, paths[i], parts)
                           : add_sources(r, made, source, source + sides, document, parts);
         for (int side = 0; !given[i] && side < sides; side++, source++)
             for (int part = 0; part < WG__TOKEN_PARTS; part++)
@@ -514,7 +508,7 @@ static int load(const request *r, int count, const char *const *paths,
                      : -1;
     wg__free(given);
     wg__free(texts);
-    if (status == 0 && parts[0]->documents == 0) /* pairs of a token file that has none */
+    if (status == 0 && parts[0]->documents == 0) /* a token file without pairs */
         status = wg_fail(WG_ERROR_FORMAT, WHERE, "there is no document in it");
     if (status < 0)
         free_parts(parts);
@@ -553,7 +547,7 @@ wg_dataset *wg_dataset_from_text(const char *text, int64_t length, const char *t
             keep_texts(file, texts);
         if (new_parts(r.rules.kind, parts) == 0 &&
             add_sources(&r, file, 0, file->source_count, 0, parts) == 0)
-            status = end_source(parts[0]);
+            status = end_sources(parts);
     }
     wg__token_file_release(file);
     if (status < 0)
@@ -573,13 +567,13 @@ static int split_sentences(const wg_dataset *from, double share,
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "the text has %lld documents; four are needed to hold two out",
                        (long long)from->documents);
-    /* Two documents at least are held out: one in D / 2. */
+    /* Holds out at least two documents: every n-th, n at most D / 2. */
     const int64_t rarest = from->documents / 2;
     const int64_t every = (int64_t)fmin(round(1 / share), (double)rarest);
     for (int64_t i = 0, first = 0; i < from->source_count; first = from->source_ends[i++]) {
         const int64_t end = from->source_ends[i];
         while (first < end) {
-            const int64_t next = first / every * every + every - 1; /* that is held out */
+            const int64_t next = first / every * every + every - 1; /* to hold out */
             if (add_part(parts[0], from, first, wg__smaller(next, end)) < 0 ||
                 (next < end && add_part(parts[1], from, next, next + 1) < 0))
                 return -1;
@@ -591,13 +585,13 @@ static int split_sentences(const wg_dataset *from, double share,
     return 0;
 }
 
-/* Each run of a dataset as it was loaded is what two texts, or a part of them, gave; it does not go
- * beyond a source. */
+/* In a dataset as it was loaded, each run belongs to one pair of texts, and so to one source. */
 static int split_pairs(const wg_dataset *from, double share, wg_dataset *parts[WG__TOKEN_PARTS]) {
     if (!(share > 0 && share < 1))
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "a share of %g cannot be held out", share);
     for (int64_t i = 0, source = 0; i < from->run_count; i++) {
-        const int64_t first = from->runs[i].document, end = from->runs[i + 1].document;
+        const int64_t first = from->runs[i].begin[DOCUMENT];
+        const int64_t end = from->runs[i + 1].begin[DOCUMENT];
         const int64_t cut = first + (int64_t)((1 - share) * (double)(end - first));
         if (add_part(parts[0], from, first, cut) < 0 || add_part(parts[1], from, cut, end) < 0)
             return -1;
@@ -658,23 +652,7 @@ int wg_dataset_load_split(int count, const char *const *paths, const wg_tokenize
 
 /* ---- The texts of pairs ---- */
 
-/* Goes on to the line, or back to the begin and there; the line's length, or -1 beyond the end. */
-static int64_t find_line(line_place *p, wg__text_map *text, int64_t line, const char **begin) {
-    if (p->text != text || p->line > line)
-        *p = (line_place){.text = text};
-    while (p->at < text->length) {
-        wg__text_map_pass(text, p->at);
-        *begin = text->bytes + p->at;
-        const int64_t length = wg__text_line(text, p->at, &p->at);
-        if (p->line++ == line)
-            return length;
-    }
-    return -1;
-}
-
 char *wg__dataset_pair_text(const wg_dataset *dataset, wg_side side, int64_t pair) {
-    int64_t line;
-    const char *begin;
     if (!dataset)
         return NULL;
     if (dataset->kind != WG_TEXT_PAIRS || pair < 0 || pair >= dataset->documents) {
@@ -682,21 +660,31 @@ char *wg__dataset_pair_text(const wg_dataset *dataset, wg_side side, int64_t pai
                 (long long)(dataset->kind == WG_TEXT_PAIRS ? dataset->documents : 0));
         return NULL;
     }
-    const document_run *run = find_run(dataset, 0, pair);
-    const int64_t document = pair - run->document + run->file_document;
-    int64_t before = 0, source = 0;
+    const document_run *run = find_run(dataset, DOCUMENT, pair);
+    int64_t line = pair - run->begin[DOCUMENT] + run->in_file[DOCUMENT], source = 0;
     for (; source + WG__TOKEN_SIDES < run->file->source_count; source += WG__TOKEN_SIDES) {
         const int64_t count = run->file->sources[source + WG_TARGET].documents[0];
-        if (document < before + count)
+        if (line < count)
             break;
-        before += count;
+        line -= count;
     }
-    line = document - before;
     wg__text_map *text = wg__token_file_text(run->file, source + side, WHERE);
     if (!text)
         return NULL;
-    const int64_t length = find_line(&dataset->cache->places[side], text, line, &begin);
-    if (length < 0) {
+
+    /* Reads on to the line, from the begin of the text if the last line read is behind it. */
+    line_place *p = &dataset->cache->places[side];
+    const char *begin = NULL;
+    int64_t length = -1;
+    if (p->text != text || p->line > line)
+        *p = (line_place){.text = text};
+    while (p->line <= line && p->at < text->length) {
+        wg__text_map_pass(text, p->at);
+        begin = text->bytes + p->at;
+        length = wg__text_line(text, p->at, &p->at);
+        p->line++;
+    }
+    if (p->line <= line) {
         wg_fail(WG_ERROR_STATE, WHERE, "pair %lld is beyond the end of its text", (long long)pair);
         return NULL;
     }
@@ -733,7 +721,7 @@ int64_t wg__dataset_fingerprint(const wg_dataset *dataset) {
     int64_t capacity = 0;
     bool read = true;
     for (int side = 0; side < WG__TOKEN_SIDES; side++) {
-        /* Where the sentences of a side would begin if that side stood alone, then their ids. */
+        /* The starts of the sentences, counted in the tokens of this side, then their ids. */
         int64_t start = 0;
         hash = hash_number(hash, 0);
         for (int64_t i = side; i < dataset->sentences; i += WG__TOKEN_SIDES)
@@ -779,22 +767,19 @@ int64_t wg__dataset_count(const wg_dataset *dataset, int64_t token) {
     return count_tokens(dataset) < 0 ? -1 : dataset->cache->counts[token];
 }
 
-/* -log p of tokens, summed up. */
+/* A sum of -log p over tokens. */
 typedef struct surprise {
-    const wg_dataset *dataset; /* whose frequencies count */
+    const wg_dataset *dataset; /* p are the frequencies of its tokens */
     double sum;
-    bool begun; /* the first token of a text is not predicted */
+    bool begun; /* false: the next token is the first of a text, which is not predicted */
 } surprise;
 
-static void add_surprise(surprise *s, int64_t id) {
-    const wg_dataset *d = s->dataset;
-    s->sum -= log((double)(d->cache->counts[id] + 1) / (double)(d->tokens + d->vocabulary));
-}
-
-static void add_text_surprise(void *context, int64_t count, const int32_t *ids) {
+static void add_surprise(void *context, int64_t count, const int32_t *ids) {
     surprise *s = context;
+    const wg_dataset *d = s->dataset;
+    const double total = (double)(d->tokens + d->vocabulary);
     for (int64_t i = s->begun ? 0 : 1; i < count; i++)
-        add_surprise(s, ids[i]);
+        s->sum -= log((double)(d->cache->counts[ids[i]] + 1) / total);
     s->begun = true;
 }
 
@@ -802,14 +787,14 @@ double wg_dataset_unigram_loss(const wg_dataset *dataset, const wg_tensor *label
                                const wg_dataset *text) {
     if (!dataset || (!labels && !text) || count_tokens(dataset) < 0)
         return NAN;
-    surprise s = {.dataset = dataset};
+    surprise s = {.dataset = dataset, .begun = labels != NULL};
     if (!labels) {
         if (text->vocabulary > dataset->vocabulary)
             wg_fail(WG_ERROR_INDEX, WHERE,
                     "the text has a vocabulary of %lld tokens, the text it is compared with one of "
                     "%lld",
                     (long long)text->vocabulary, (long long)dataset->vocabulary);
-        else if (visit_tokens(text, add_text_surprise, &s) == 0)
+        else if (visit_tokens(text, add_surprise, &s) == 0)
             return s.sum / (double)(text->tokens - 1);
         return NAN;
     }
@@ -825,7 +810,7 @@ double wg_dataset_unigram_loss(const wg_dataset *dataset, const wg_tensor *label
     for (int64_t i = 0; status == 0 && i < count; i++) {
         const int64_t label = dtype == WG_I32 ? ((int32_t *)values)[i] : ((int64_t *)values)[i];
         if (label >= 0 && label < dataset->vocabulary)
-            add_surprise(&s, label);
+            add_surprise(&s, 1, &(int32_t){(int32_t)label});
         else
             status = wg_fail(WG_ERROR_INDEX, WHERE,
                              "label %lld is outside the vocabulary of %lld tokens",
