@@ -12,8 +12,7 @@
 
 #define WHERE "corpus_check"
 
-static const char end_of_text[] = "<|endoftext|>";
-enum { END_OF_TEXT = sizeof end_of_text - 1, BLANK_LINES = 3 };
+enum { BLANK_LINES = 3 }; /* end a document */
 
 /* ---- A set of hashes: open addressing; 0 is a free slot ---- */
 
@@ -23,7 +22,7 @@ typedef struct hash_set {
     int64_t count;
 } hash_set;
 
-/* FNV-1a's low bits mix badly: the upper half is folded in. */
+/* Mixes the upper half of a hash of FNV-1a into its low bits. */
 static uint64_t finish_hash(uint64_t hash) {
     hash = (hash ^ hash >> 32) * UINT64_C(0x9E3779B97F4A7C15);
     hash ^= hash >> 29;
@@ -37,7 +36,7 @@ static uint64_t *find_slot(const hash_set *set, uint64_t hash) {
     return &set->slots[i];
 }
 
-/* 1 if the hash was in the set before, 0 if it is new, -1 without memory. */
+/* 1 if the set had the hash already, 0 if it is new, -1 with MEMORY. */
 static int add_hash(hash_set *set, uint64_t hash) {
     if (!set->slots || 2 * (uint64_t)(set->count + 1) > set->mask + 1) {
         const uint64_t size = set->slots ? 2 * (set->mask + 1) : 1024;
@@ -62,7 +61,7 @@ static int add_hash(hash_set *set, uint64_t hash) {
 /* A histogram of lengths: exact up to 2047, then 1024 steps for each doubling. */
 enum { EXACT = 2048, STEP_BITS = 10, BUCKETS = EXACT + (63 - 11) * (1 << STEP_BITS) };
 
-/* The length that a share of all lengths do not exceed. */
+/* The smallest length that at least a share of all lengths do not exceed. */
 static int64_t quantile(const int64_t *buckets, int64_t count, double share) {
     int64_t seen = 0;
     for (int i = 0; i < BUCKETS; i++)
@@ -76,7 +75,7 @@ static int64_t quantile(const int64_t *buckets, int64_t count, double share) {
     return 0;
 }
 
-/* Which lines end documents. */
+/* The lines that end documents. */
 typedef enum ending { BY_MARK, BY_BLANK_LINES, BY_BLANK_LINE } ending;
 
 typedef struct check {
@@ -125,46 +124,13 @@ static void measure(const check *c, wg_corpus_lengths *lengths, int64_t *buckets
 
 /* ---- Lines, documents and files ---- */
 
-typedef struct line {
-    const char *text;
-    int64_t length; /* without blanks at its ends */
-    int64_t whole;  /* with them, without the line break */
-    const char *begin;
-    bool carriage_return;
-} line;
-
-static bool is_blank(char c) {
-    return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
-}
-
-static line next_line(wg__text_map *text, int64_t *at) {
-    wg__text_map_pass(text, *at);
-    line l = {.begin = text->bytes + *at};
-    const char *newline = memchr(l.begin, '\n', (size_t)(text->length - *at));
-    const char *end = newline ? newline : text->bytes + text->length;
-    *at = end - text->bytes + (newline ? 1 : 0);
-    l.carriage_return = newline && end > l.begin && end[-1] == '\r';
-    l.whole = end - l.begin;
-    l.text = l.begin;
-    while (l.text < end && is_blank(*l.text))
-        l.text++;
-    while (l.text < end && is_blank(end[-1]))
-        end--;
-    l.length = end - l.text;
-    return l;
-}
-
-static bool is_mark(line l) {
-    return l.length == END_OF_TEXT && memcmp(l.text, end_of_text, END_OF_TEXT) == 0;
-}
-
 static ending find_ending(wg__text_map *text) {
     ending found = BY_BLANK_LINE;
     int64_t blank = 0;
     bool begun = false;
     for (int64_t at = 0; at < text->length;) {
-        const line l = next_line(text, &at);
-        if (is_mark(l))
+        const wg__line l = wg__next_line(text, &at);
+        if (l.ends_document)
             return BY_MARK;
         if (l.length > 0 && begun && blank >= BLANK_LINES)
             found = BY_BLANK_LINES;
@@ -174,17 +140,18 @@ static ending find_ending(wg__text_map *text) {
     return found;
 }
 
-/* Counts a line's faults, words and characters. Returns the characters; *valid: it is UTF-8. */
-static int64_t scan(check *c, line l, bool *valid) {
+/* Counts a line's faults, words and characters. Returns the number of characters; *valid: the line
+ * is UTF-8. */
+static int64_t scan(check *c, wg__line l, bool *valid) {
     wg_corpus_finding *faults = c->report->faults;
     int64_t characters = 0;
     bool within = false;
     *valid = true;
     find(c, &faults[WG_CORPUS_CRLF], l.carriage_return);
-    for (int64_t at = 0, size; at < l.whole; at += size) {
-        const utf8proc_uint8_t *bytes = (const utf8proc_uint8_t *)l.begin + at;
+    for (int64_t at = 0, size; at < l.whole_length; at += size) {
+        const utf8proc_uint8_t *bytes = (const utf8proc_uint8_t *)l.whole + at;
         int32_t character = *bytes;
-        size = character < 0x80 ? 1 : utf8proc_iterate(bytes, l.whole - at, &character);
+        size = character < 0x80 ? 1 : utf8proc_iterate(bytes, l.whole_length - at, &character);
         if (size <= 0) {
             find(c, &faults[WG_CORPUS_INVALID], 1);
             *valid = false;
@@ -231,17 +198,17 @@ static int end_document(check *c) {
     return known < 0 ? -1 : 0;
 }
 
-static int add_line(check *c, line l) {
+static int add_line(check *c, wg__line l) {
     bool valid;
     c->line++;
     const int64_t characters = scan(c, l, &valid);
     c->blank = l.length > 0 ? 0 : c->blank + 1;
-    const bool ends = c->ending == BY_MARK          ? is_mark(l)
+    const bool ends = c->ending == BY_MARK          ? l.ends_document
                       : c->ending == BY_BLANK_LINES ? c->blank == BLANK_LINES
                                                     : c->blank > 0;
     if (ends && end_document(c) < 0)
         return -1;
-    if (l.length == 0 || is_mark(l))
+    if (l.length == 0 || l.ends_document)
         return 0;
     if (c->document_characters == 0) {
         c->document = WG__HASH_BEGIN;
@@ -268,9 +235,9 @@ static int check_held_out(check *c, const char *path) {
     c->file = 0;
     c->line = 0;
     for (int64_t at = 0; at < text.length;) {
-        const line l = next_line(&text, &at);
+        const wg__line l = wg__next_line(&text, &at);
         c->line++;
-        if (l.length == 0 || is_mark(l))
+        if (l.length == 0 || l.ends_document)
             continue;
         const uint64_t hash = finish_hash(wg__hash(WG__HASH_BEGIN, l.text, (size_t)l.length));
         const bool known = c->lines.slots && *find_slot(&c->lines, hash) == hash;
@@ -299,7 +266,7 @@ static int check_files(check *c, int count, const char *const *paths, const char
         c->line = c->blank = 0;
         c->report->bytes += text.length;
         for (int64_t at = 0; status == 0 && at < text.length;)
-            status = add_line(c, next_line(&text, &at));
+            status = add_line(c, wg__next_line(&text, &at));
         if (status == 0)
             status = end_document(c);
         wg__text_map_close(&text);

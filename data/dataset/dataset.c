@@ -332,7 +332,7 @@ static void keep_texts(wg__token_file *file, wg__text_map *texts) {
     wg__token_source *sources = &file->sources[file->source_count - WG__TOKEN_SIDES];
     for (int i = 0; i < WG__TOKEN_SIDES; i++) {
         sources[i].text = texts[i];
-        wg__text_map_rest(&sources[i].text);
+        wg__text_map_release(&sources[i].text);
         texts[i] = (wg__text_map){0};
     }
 }

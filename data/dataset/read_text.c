@@ -1,4 +1,4 @@
-/* The rules by which texts become documents of tokens: see dataset.h. */
+/* Splits texts into sentences and documents, and tokenizes them: see dataset.h. */
 #include "data/dataset/token_file.h"
 
 #include <string.h>
@@ -9,29 +9,21 @@
 
 #define WHERE "dataset"
 
-/* A line that ends a document, as TinyStories and others have it. */
-static const char end_of_text[] = "<|endoftext|>";
-enum { END_OF_TEXT = sizeof end_of_text - 1 };
-
 /* A text being read into a token file. */
 typedef struct reading {
     wg__token_file *file;
     const wg_tokenizer *tokenizer;
     wg__text_map *text;
-    wg_token_list ids; /* of the sentence being read */
+    wg_token_list ids; /* of the current sentence */
 
     /* Of sentences. */
-    bool cut;      /* the text has no marks between documents */
+    bool cut;      /* the text has no ends of documents, and is cut by the number of sentences */
     int64_t bytes; /* of the open document's sentences */
 
     /* Of streams. */
     int32_t begin, end;  /* ids around a document; -1: none */
-    wg__token_sink sink; /* tokens on their way to the file */
+    wg__token_sink sink; /* tokens not yet written to the file */
 } reading;
-
-static bool is_blank(char c) {
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f';
-}
 
 /* ---- Where sentences end ----
  *
@@ -48,7 +40,7 @@ typedef struct paragraph {
     int64_t start, length;
 } paragraph;
 
-/* The length of the mark of a list that stands at `at`, or 0. */
+/* The length of the mark of a list that is at byte `at`, or 0. */
 static int64_t mark_at(const paragraph *l, int64_t at, const char *const *marks) {
     for (; *marks; marks++) {
         int64_t size = (int64_t)strlen(*marks);
@@ -66,13 +58,8 @@ static int64_t skip_marks(const paragraph *l, int64_t at, const char *const *mar
 
 static const char *const stops[] = {".", "?", "!", "\u2026", NULL};
 static const char *const ideographic_stops[] = {"\u3002", "\uff01", "\uff1f", "\uff61", NULL};
-/* Behind a closing quote, these go on with the sentence that quotes. */
+/* After a closing quote, these continue the sentence around the quotation. */
 static const char *const ideographic_commas[] = {"\uff0c", "\u3001", "\uff1b", "\uff1a", NULL};
-
-/* The first bytes of stops, so that all others are passed over quickly. */
-static bool may_stop(char c) {
-    return c == '.' || c == '?' || c == '!' || c == '\xe2' || c == '\xe3' || c == '\xef';
-}
 
 static const char *const closers[] = {"\"",     "'",      ")",      "]",      "}",      "*",
                                       "_",      "\u201d", "\u2019", "\u00bb", "\u300d", "\u300f",
@@ -98,19 +85,19 @@ static bool begins_small(const paragraph *l, int64_t at) {
     return utf8proc_category(c) == UTF8PROC_CATEGORY_LL;
 }
 
-/* Abbreviations that stand before names, whatever follows. */
+/* Abbreviations before names. They never end a sentence. */
 static const char *const titles[] = {"mr",  "mrs", "ms",   "messrs", "dr",  "prof", "rev",
                                      "hon", "st",  "capt", "col",    "gen", "lt",   "sgt",
                                      "maj", "adm", "gov",  "pres",   "sen", "mme",  "mlle",
                                      "mt",  "ft",  "vs",   "viz",    "cf",  NULL};
 
-/* Abbreviations that stand before numbers; a sentence may also end in them ("No."). */
+/* Abbreviations before numbers. Without a number they may end a sentence ("No."). */
 static const char *const counters[] = {"no",   "nos",   "vol",  "vols", "p",   "pp",   "ch",
                                        "chap", "fig",   "figs", "sec",  "art", "prop", "obs",
                                        "exp",  "exper", "ax",   "def",  "jan", "feb",  "apr",
                                        "aug",  "sept",  "oct",  "nov",  "dec", NULL};
 
-/* Whether the full stop at `stop` is part of an abbreviation, given where the next word begins. */
+/* True if the full stop at `stop` belongs to an abbreviation; the next word begins at `next`. */
 static bool is_abbreviation(const paragraph *l, int64_t stop, int64_t next) {
     const char *text = l->text;
     int64_t begin = stop, digits = l->start;
@@ -118,7 +105,7 @@ static bool is_abbreviation(const paragraph *l, int64_t stop, int64_t next) {
         begin--;
     while (digits < stop && is_digit(text[digits]))
         digits++;
-    if (digits == stop && stop > l->start) /* "1.": the number of an item, which follows */
+    if (digits == stop && stop > l->start) /* "1.": the number of a list item */
         return true;
     /* The letters and full stops before `stop`, in lower case. */
     char word[LONGEST_ABBREVIATION] = "";
@@ -145,14 +132,16 @@ static bool is_abbreviation(const paragraph *l, int64_t stop, int64_t next) {
 }
 
 int64_t wg__sentence_end(const char *text, int64_t start, int64_t length) {
-    while (start < length && is_blank(text[start]))
+    while (start < length && wg__is_blank(text[start]))
         start++;
     paragraph l = {text, start, length};
     for (int64_t i = start; i < length; i++) {
-        if (!may_stop(text[i]))
+        /* The first bytes of all stops; skips other characters quickly. */
+        const char c = text[i];
+        if (c != '.' && c != '?' && c != '!' && c != '\xe2' && c != '\xe3' && c != '\xef')
             continue;
         if (mark_at(&l, i, ideographic_stops)) {
-            /* A stop behind the quotes that close after a stop belongs to the same end. */
+            /* Stops and closing quotes in any order are one end of a sentence. */
             int64_t end = i, before;
             do {
                 before = end;
@@ -167,11 +156,11 @@ int64_t wg__sentence_end(const char *text, int64_t start, int64_t length) {
         if (after == i)
             continue;
         int64_t end = skip_marks(&l, after, closers), next = end;
-        while (next < length && is_blank(text[next]))
+        while (next < length && wg__is_blank(text[next]))
             next++;
         if (next == length)
             return end;
-        bool single = text[i] == '.' && after == i + 1;
+        bool single = c == '.' && after == i + 1;
         if (next > end && !begins_small(&l, next) && !(single && is_abbreviation(&l, i, next)))
             return end;
         i = end - 1;
@@ -179,37 +168,15 @@ int64_t wg__sentence_end(const char *text, int64_t start, int64_t length) {
     return length;
 }
 
-/* Text without marks is cut at a paragraph's end from the first number on, at the second anyway. */
+/* A text without ends of documents is cut at the first end of a paragraph after CUT_AFTER
+ * sentences, or at CUT_AT_LATEST sentences. */
 #define CUT_AFTER 64
 #define CUT_AT_LATEST 128
 
 #define DOCUMENT_BLANK_LINES 3
 
-typedef struct line {
-    const char *text;
-    int64_t length; /* without blanks at its ends */
-} line;
-
-/* Takes the line at *at and moves *at behind it. */
-static line next_line(wg__text_map *text, int64_t *at) {
-    wg__text_map_pass(text, *at);
-    const char *begin = text->bytes + *at;
-    const char *newline = memchr(begin, '\n', (size_t)(text->length - *at));
-    const char *end = newline ? newline : text->bytes + text->length;
-    *at = end - text->bytes + 1;
-    while (begin < end && is_blank(*begin))
-        begin++;
-    while (begin < end && is_blank(end[-1]))
-        end--;
-    return (line){begin, end - begin};
-}
-
-static bool is_end_of_text(line l) {
-    return l.length == END_OF_TEXT && memcmp(l.text, end_of_text, END_OF_TEXT) == 0;
-}
-
-/* The length of the mark of a list with which a line ends, or 0. */
-static int64_t end_mark(line l, const char *const *marks) {
+/* The length of the mark of a list at the end of a line, or 0. */
+static int64_t end_mark(wg__line l, const char *const *marks) {
     for (; *marks; marks++) {
         int64_t size = (int64_t)strlen(*marks);
         if (l.length >= size && memcmp(l.text + l.length - size, *marks, (size_t)size) == 0)
@@ -226,7 +193,7 @@ wg_sentence_format wg__detect_sentence_format(wg__text_map *text) {
                                           "\u300f", "\uff09", "\u300b", NULL};
     int64_t lines = 0, ended = 0, sentences = 0;
     for (int64_t at = 0; at < text->length;) {
-        line l = next_line(text, &at);
+        wg__line l = wg__next_line(text, &at);
         if (l.length == 0)
             continue;
         lines++;
@@ -236,7 +203,7 @@ wg_sentence_format wg__detect_sentence_format(wg__text_map *text) {
             l.length -= size;
         ended += end_mark(l, ends) > 0;
     }
-    /* Wrapped lines rarely end as sentences do; paragraphs of a line each have several. */
+    /* Wrapped lines rarely end like sentences; a paragraph on one line has several sentences. */
     bool one_each = ended * 10 >= lines * 7 && sentences * 2 <= lines * 3;
     return one_each ? WG_SENTENCES_BY_LINE : WG_SENTENCES_PLAIN;
 }
@@ -257,13 +224,13 @@ static int read_sentence(reading *r, const char *text, int64_t length, int64_t c
         return -1;
     r->bytes += length;
     wg__text_map_pass(r->text, text - r->text->bytes);
-    if (r->cut && wg__token_file_open_sentences(r->file) >= cut_at)
+    if (r->cut && r->file->sentence_count - r->file->document >= cut_at)
         return end_sentences(r);
     return 0;
 }
 
 static int read_paragraph(reading *r, const char *text, int64_t length) {
-    bool words = false; /* a row of stars and the like has none */
+    bool words = false; /* false for a row of stars */
     for (int64_t i = 0; i < length && !words; i++)
         words = is_digit(text[i]) || is_ascii_letter(text[i]) || (unsigned char)text[i] >= 0x80;
     if (!words)
@@ -274,26 +241,25 @@ static int read_paragraph(reading *r, const char *text, int64_t length) {
             return -1;
         at = end;
     }
-    if (r->cut && wg__token_file_open_sentences(r->file) >= CUT_AFTER)
+    if (r->cut && r->file->sentence_count - r->file->document >= CUT_AFTER)
         return end_sentences(r);
     return 0;
 }
 
-/* Whether anything between the first and the last text ends a document. */
-static bool has_marks(wg__text_map *text, int64_t blank_lines) {
+/* True if a document ends before the last line of text. */
+static bool has_document_ends(wg__text_map *text, int64_t blank_lines) {
     int64_t blank = 0;
     bool begun = false, marked = false;
     for (int64_t at = 0; at < text->length;) {
-        line l = next_line(text, &at);
-        bool mark = is_end_of_text(l);
-        if (l.length > 0 && !mark) {
+        wg__line l = wg__next_line(text, &at);
+        if (l.length > 0 && !l.ends_document) {
             if (begun && (blank >= blank_lines || marked))
                 return true;
             begun = true;
             marked = false;
             blank = 0;
         } else {
-            marked |= mark;
+            marked |= l.ends_document;
             blank++;
         }
     }
@@ -302,13 +268,12 @@ static bool has_marks(wg__text_map *text, int64_t blank_lines) {
 
 static int read_plain(reading *r) {
     wg__text_map *text = r->text;
-    r->cut = !has_marks(text, DOCUMENT_BLANK_LINES);
+    r->cut = !has_document_ends(text, DOCUMENT_BLANK_LINES);
     const char *paragraph = NULL, *end = NULL;
     int64_t blank = 0;
     for (int64_t at = 0; at < text->length;) {
-        line l = next_line(text, &at);
-        bool mark = is_end_of_text(l);
-        if (l.length > 0 && !mark) {
+        wg__line l = wg__next_line(text, &at);
+        if (l.length > 0 && !l.ends_document) {
             if (!paragraph)
                 paragraph = l.text;
             end = l.text + l.length;
@@ -318,7 +283,7 @@ static int read_plain(reading *r) {
         if (paragraph && read_paragraph(r, paragraph, end - paragraph) < 0)
             return -1;
         paragraph = NULL;
-        if ((mark || ++blank == DOCUMENT_BLANK_LINES) && end_sentences(r) < 0)
+        if ((l.ends_document || ++blank == DOCUMENT_BLANK_LINES) && end_sentences(r) < 0)
             return -1;
     }
     if (paragraph && read_paragraph(r, paragraph, end - paragraph) < 0)
@@ -328,10 +293,10 @@ static int read_plain(reading *r) {
 
 static int read_by_line(reading *r) {
     wg__text_map *text = r->text;
-    r->cut = !has_marks(text, 1);
+    r->cut = !has_document_ends(text, 1);
     for (int64_t at = 0; at < text->length;) {
-        line l = next_line(text, &at);
-        int status = l.length == 0 || is_end_of_text(l)
+        wg__line l = wg__next_line(text, &at);
+        int status = l.length == 0 || l.ends_document
                          ? end_sentences(r)
                          : read_sentence(r, l.text, l.length, CUT_AFTER);
         if (status < 0)
@@ -349,26 +314,26 @@ typedef struct span {
     int64_t first, end;
 } span;
 
-/* Where the bytes of a mark stand, in a line or not; `end` if they do not. */
+/* The first WG__END_OF_TEXT, also within a line, from `at` on; `end` if there is none. */
 static int64_t find_bytes(wg__text_map *text, int64_t at, int64_t end) {
     while (at < end) {
         wg__text_map_pass(text, at);
-        const int64_t left = end - at;
-        const int64_t length = left < SEARCH_STEP ? left : SEARCH_STEP;
-        const char *found = memmem(text->bytes + at, (size_t)length, end_of_text, END_OF_TEXT);
+        const int64_t left = end - at, length = wg__smaller(left, SEARCH_STEP);
+        const char *found =
+            memmem(text->bytes + at, (size_t)length, WG__END_OF_TEXT, WG__END_OF_TEXT_LENGTH);
         if (found)
             return found - text->bytes;
-        at += length == left ? length : length - END_OF_TEXT + 1;
+        at += length == left ? length : length - WG__END_OF_TEXT_LENGTH + 1;
     }
     return end;
 }
 
-/* The first line from `begin` on, where one begins, that is a mark, with its line break; at `end`
- * if there is none. */
+/* The first line, with its line break, that is WG__END_OF_TEXT. A line begins at `begin`. Without
+ * such a line the span is empty, at `end`. */
 static span find_mark(wg__text_map *text, int64_t begin, int64_t end) {
     const char *bytes = text->bytes;
     for (int64_t found = begin; (found = find_bytes(text, found, end)) < end;) {
-        int64_t line = found + END_OF_TEXT;
+        int64_t line = found + WG__END_OF_TEXT_LENGTH;
         const bool begins = found == begin || bytes[found - 1] == '\n';
         if (begins && line < end && bytes[line] == '\r')
             line++;
@@ -379,7 +344,7 @@ static span find_mark(wg__text_map *text, int64_t begin, int64_t end) {
     return (span){end, end};
 }
 
-/* Where a share of a text ends: see wg_dataset_options. */
+/* The end of a share of a text: see wg_dataset_options. */
 static int64_t cut(wg__text_map *text, double share, bool marked) {
     const char *bytes = text->bytes;
     if (share >= 1)
@@ -402,10 +367,10 @@ static int flush(reading *r) {
     return wg__token_file_add(r->file, count, r->sink.list.ids);
 }
 
-/* Tokens go to the file as they come: a document need not fit into memory. */
+/* Writes tokens before the document ends: a document need not fit into memory. */
 static int drain(void *context) {
     reading *r = context;
-    wg__text_map_rest(r->text);
+    wg__text_map_release(r->text);
     return flush(r);
 }
 

@@ -17,12 +17,8 @@
 #define FORMAT_NAME "wengert tokens"
 enum { VERSION = 1 };
 
-/* The most that is in memory of the tokens of a file, and of its starts. */
+/* Limits on the memory for the tokens of a file, and for its starts of sentences and documents. */
 enum { TOKEN_BYTES = 8 << 20, START_BYTES = 4 << 20 };
-
-static bool is_of_sentences(const wg__token_file *file) {
-    return file->rules.kind != WG_TEXT_STREAM;
-}
 
 void wg__token_file_release(wg__token_file *file) {
     if (!file || --file->refcount > 0)
@@ -69,7 +65,7 @@ wg__token_file *wg__token_file_create(const char *path, const wg__token_rules *r
                       (file->tokens = wg__column_create(file->file, "/tokens", width)) &&
                       (file->documents = wg__column_create(file->file, "/documents", 8)) &&
                       wg__column_push(file->documents, 0) == 0 &&
-                      (!is_of_sentences(file) ||
+                      (rules->kind == WG_TEXT_STREAM ||
                        ((file->sentences = wg__column_create(file->file, "/sentences", 8)) &&
                         wg__column_push(file->sentences, 0) == 0));
     wg_text_free(json);
@@ -97,10 +93,6 @@ int wg__token_file_add(wg__token_file *file, int64_t count, const int32_t *ids) 
     return wg__column_append(file->tokens, count, ids);
 }
 
-int64_t wg__token_file_open_sentences(const wg__token_file *file) {
-    return file->sentence_count - file->document;
-}
-
 int wg__token_file_end_sentence(wg__token_file *file) {
     if (file->token_count == file->sentence)
         return 0;
@@ -110,8 +102,8 @@ int wg__token_file_end_sentence(wg__token_file *file) {
 }
 
 int wg__token_file_end_document(wg__token_file *file, int64_t bytes) {
-    const bool sentences = is_of_sentences(file);
-    if (sentences && wg__token_file_open_sentences(file) == 0)
+    const bool sentences = file->rules.kind != WG_TEXT_STREAM;
+    if (sentences && file->sentence_count == file->document)
         return 0;
     wg__token_source *source = &file->sources[file->source_count - 1];
     source->documents[file->part]++;
@@ -121,7 +113,7 @@ int wg__token_file_end_document(wg__token_file *file, int64_t bytes) {
     return wg__column_push(file->documents, file->document);
 }
 
-/* The most documents or bytes of a text, so that sums do not overflow. */
+/* A limit on documents and bytes of a text, so that sums do not overflow. */
 #define MOST (INT64_C(1) << 44)
 
 static int put_about(wg__token_file *file) {
@@ -136,15 +128,15 @@ static int put_about(wg__token_file *file) {
                                   (json_int_t)s->documents[1], "text_bytes",
                                   (json_int_t)s->text_bytes[0], (json_int_t)s->text_bytes[1]));
     }
-    json_t *about = json_pack("{s:s, s:i, s:b, s:b, s:i, s:f, s:f, s:f, s:I, s:I, s:o}", "format",
-                              FORMAT_NAME, "version", VERSION, "sentences", is_of_sentences(file),
-                              "pairs", rules->kind == WG_TEXT_PAIRS, "text_format",
-                              (int)rules->format, "begin", rules->begin, "cut", rules->cut, "end",
-                              rules->end, "vocabulary", (json_int_t)file->vocabulary, "fingerprint",
-                              (json_int_t)file->fingerprint, "sources", sources);
+    json_t *about = json_pack(
+        "{s:s, s:i, s:b, s:b, s:i, s:f, s:f, s:f, s:I, s:I, s:o}", "format", FORMAT_NAME, "version",
+        VERSION, "sentences", rules->kind != WG_TEXT_STREAM, "pairs", rules->kind == WG_TEXT_PAIRS,
+        "text_format", (int)rules->format, "begin", rules->begin, "cut", rules->cut, "end",
+        rules->end, "vocabulary", (json_int_t)file->vocabulary, "fingerprint",
+        (json_int_t)file->fingerprint, "sources", sources);
     char *text = about ? json_dumps(about, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(about);
-    if (!text) /* only a path that is not UTF-8 has no JSON */
+    if (!text) /* jansson refuses only a path that is not UTF-8 */
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "the path of a text is not UTF-8");
     const int status = wg_checkpoint_put_text(file->file, "/about", text);
     free(text);
@@ -217,9 +209,9 @@ static bool source_found(const wg__token_source *source, const char *path) {
 const char *wg__token_file_differs(const wg__token_file *file, const wg__token_rules *rules,
                                    const wg_tokenizer *tokenizer, int count,
                                    const char *const *paths) {
-    const wg__token_rules *own = &file->rules;
-    if (own->kind != rules->kind || own->format != rules->format || own->begin != rules->begin ||
-        own->cut != rules->cut || own->end != rules->end)
+    const wg__token_rules *old = &file->rules;
+    if (old->kind != rules->kind || old->format != rules->format || old->begin != rules->begin ||
+        old->cut != rules->cut || old->end != rules->end)
         return "it is for another kind of model, or another part was held out";
     if (file->fingerprint != wg__tokenizer_fingerprint(tokenizer))
         return "the tokenizer is another one";
@@ -234,7 +226,7 @@ const char *wg__token_file_differs(const wg__token_file *file, const wg__token_r
 /* ---- Reading ---- */
 
 static int open_columns(wg__token_file *file) {
-    const bool sentences = is_of_sentences(file);
+    const bool sentences = file->rules.kind != WG_TEXT_STREAM;
     file->tokens = wg__column_open(file->file, "/tokens", file->vocabulary, TOKEN_BYTES);
     if (!file->tokens)
         return -1;
@@ -268,7 +260,7 @@ bool wg__dataset_is_token_file(const char *path) {
     return wg__is_hdf5_file(path);
 }
 
-/* Starts go up from 0 to `end`: of sentences in every step, since none is empty. */
+/* Checks that the starts ascend from 0 to `end`, by at least `least` each: no sentence is empty. */
 static int check_starts(wg__token_file *file, const char *name, wg__column *starts, int64_t end,
                         int64_t least) {
     const int64_t count = wg__column_count(starts);
@@ -288,7 +280,8 @@ static int check_starts(wg__token_file *file, const char *name, wg__column *star
 }
 
 static int check(wg__token_file *file) {
-    const bool sentences = is_of_sentences(file), pairs = file->rules.kind == WG_TEXT_PAIRS;
+    const wg_dataset_kind kind = file->rules.kind;
+    const bool sentences = kind != WG_TEXT_STREAM, pairs = kind == WG_TEXT_PAIRS;
     int64_t documents = 0;
     for (int64_t i = 0; i < file->source_count; i++)
         for (int part = 0; part < WG__TOKEN_PARTS; part++)
@@ -333,7 +326,7 @@ int64_t wg__token_file_document(wg__token_file *file, int64_t document) {
     const int64_t start = wg__column_at(file->documents, document);
     if (start >= 0)
         return start;
-    return is_of_sentences(file) ? file->sentence_count : file->token_count;
+    return file->rules.kind == WG_TEXT_STREAM ? file->token_count : file->sentence_count;
 }
 
 int64_t wg__token_file_sentence(wg__token_file *file, int64_t sentence) {

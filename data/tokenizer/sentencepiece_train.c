@@ -38,13 +38,12 @@ static enum script script_of(utf8proc_int32_t character) {
     return category >= UTF8PROC_CATEGORY_ND && category <= UTF8PROC_CATEGORY_NO ? DIGITS : OTHERS;
 }
 
-/* The bytes of what separates words at the beginning of a text, or 0: a space, the end of a line,
- * U+2581, the mark between documents, and NUL, which no piece can have. */
+/* The length in bytes of a word separator at the beginning of a text, or 0. Separators are a space,
+ * a line break, U+2581, "<|endoftext|>", and NUL, which no piece can have. */
 static int64_t separator_length(const char *text, int64_t length) {
-    static const char end_of_text[] = "<|endoftext|>";
-    const int64_t mark = sizeof end_of_text - 1;
-    if (*text == '<' && length >= mark && memcmp(text, end_of_text, (size_t)mark) == 0)
-        return mark;
+    if (*text == '<' && length >= WG__END_OF_TEXT_LENGTH &&
+        memcmp(text, WG__END_OF_TEXT, WG__END_OF_TEXT_LENGTH) == 0)
+        return WG__END_OF_TEXT_LENGTH;
     if (length >= SPACE_LENGTH && memcmp(text, SPACE, SPACE_LENGTH) == 0)
         return SPACE_LENGTH;
     return *text == ' ' || *text == '\n' || *text == '\r' || *text == '\0';

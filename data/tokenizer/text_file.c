@@ -1,4 +1,4 @@
-/* Text files as a whole, and UTF-8. See text_file.h. */
+/* Text files, lines and UTF-8: see text_file.h. */
 #include <string.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -82,7 +82,7 @@ int64_t wg__space_length(const char *text, int64_t length) {
     return space ? 3 : 0;
 }
 
-/* Pages are released in steps of so many bytes, a multiple of every page size. */
+/* Pages are released in steps of 4 MiB, a multiple of every page size. */
 #define PASS_STEP (4 << 20)
 
 static int fail(const char *path, const char *where) {
@@ -91,7 +91,7 @@ static int fail(const char *path, const char *where) {
                    errno == EISDIR ? "; name the files in it" : "");
 }
 
-/* Opens a file without a name in the folder for temporary files; negative with errno. */
+/* Opens an unnamed file in $TMPDIR or /tmp; negative with errno. */
 static int open_temporary(void) {
     const char *folder = getenv("TMPDIR");
     char name[4096];
@@ -119,7 +119,7 @@ static int map_bytes(wg__text_map *map, int descriptor, int64_t length) {
     return 0;
 }
 
-/* Copies all that can be read from a descriptor to a temporary file, and maps that. */
+/* Copies a descriptor to a temporary file, and maps the copy. */
 static int map_copy(wg__text_map *map, int descriptor) {
     const int temporary = open_temporary();
     char buffer[1 << 16];
@@ -170,7 +170,7 @@ void wg__text_map_close(wg__text_map *map) {
 void wg__text_map_pass(wg__text_map *map, int64_t at) {
     if (!map->mapping)
         return;
-    if (at < map->passed) /* another pass */
+    if (at < map->passed) /* a new pass began */
         map->passed = at / PASS_STEP * PASS_STEP;
     if (at - map->passed < PASS_STEP)
         return;
@@ -179,7 +179,7 @@ void wg__text_map_pass(wg__text_map *map, int64_t at) {
     map->passed = until;
 }
 
-void wg__text_map_rest(wg__text_map *map) {
+void wg__text_map_release(wg__text_map *map) {
     if (map->mapping)
         wg__release_pages(map->mapping, (size_t)map->length);
 }
@@ -199,4 +199,24 @@ int wg__text_map_check(wg__text_map *map, const char *name, const char *where) {
         wg__text_map_pass(map, at);
     }
     return 0;
+}
+
+wg__line wg__next_line(wg__text_map *text, int64_t *at) {
+    wg__text_map_pass(text, *at);
+    const char *begin = text->bytes + *at;
+    const char *newline = memchr(begin, '\n', (size_t)(text->length - *at));
+    const char *end = newline ? newline : text->bytes + text->length;
+    *at = end - text->bytes + 1;
+    wg__line l = {.whole = begin,
+                  .whole_length = end - begin,
+                  .carriage_return = newline && end > begin && end[-1] == '\r'};
+    while (begin < end && wg__is_blank(*begin))
+        begin++;
+    while (begin < end && wg__is_blank(end[-1]))
+        end--;
+    l.text = begin;
+    l.length = end - begin;
+    l.ends_document = l.length == WG__END_OF_TEXT_LENGTH &&
+                      memcmp(begin, WG__END_OF_TEXT, WG__END_OF_TEXT_LENGTH) == 0;
+    return l;
 }
