@@ -153,9 +153,9 @@ WG__COMMAND int64_t wg__dataset_count(const wg_dataset *dataset, int64_t token);
 WG__COMMAND int wg__dataset_read(const wg_dataset *dataset, int64_t first, int64_t count,
                                  int32_t *ids);
 
-/* The text of one side of a pair, read again from the text file; a token file has its path. Reading
- * pairs in order takes one pass. Freed with wg_text_free. NULL with [INDEX; STATE if the file is
- * gone or has changed; IO, MEMORY] */
+/* The text of a sentence of a pair, read again from the text file; a token file has its path.
+ * Reading pairs in order takes one pass. Freed with wg_text_free. NULL with [INDEX; STATE if the
+ * file is gone or has changed; IO, MEMORY] */
 char *wg__dataset_pair_text(const wg_dataset *dataset, wg_side side, int64_t pair);
 
 /* Identifies the tokens of a dataset: FNV-1a over the ids, and over the lengths of pairs. 0 with an
@@ -175,7 +175,7 @@ const double *wg__dataset_weights(const wg_dataset *dataset);
  * lengths of its lines and documents. corpus_check.c ----
  *
  * Lines are compared without the blanks at their ends; blank lines are skipped. Documents end at
- * lines "<|endoftext|>", or, in a file without such lines, at three blank lines, or, in a file
+ * lines "<|endoftext|>", or, in a file without these lines, at three blank lines, or, in a file
  * without three blank lines, at each blank line. Files are read as streams; a hash of 64 bits for
  * each distinct line and document takes 16 to 32 bytes of memory. */
 

@@ -136,7 +136,7 @@ static int write_words(const wg__head_run *run, const char *path) {
     FILE *file = wg__predictions_open(path);
     for (int64_t s = 0; file && s < words->sentence_count; s++) {
         for (int64_t i = words->sentences[s]; i < words->sentences[s + 1]; i++)
-            fprintf(file, "%s\t%s\t%s\n", wg__tagged_words_text(words, i),
+            fprintf(file, "%s\t%s\t%s\n", words->texts.bytes + words->words[i].text,
                     names[words->words[i].tag], names[predicted[i]]);
         fputc('\n', file);
     }

@@ -1,4 +1,4 @@
-/* Batches of sequences of one or two texts: see data/internal.h. */
+/* Batches of single texts and pairs of texts, for BERT: see data/internal.h. */
 #include "data/internal.h"
 
 #include <string.h>

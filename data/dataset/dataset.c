@@ -32,7 +32,7 @@ typedef struct document_run {
     int64_t begin[UNITS];
 } document_run;
 
-/* The next line to read of one side of pairs. */
+/* The next line to read in a text of pairs. */
 typedef struct line_place {
     const wg__text_map *text; /* NULL: nothing was read yet */
     int64_t line, at;         /* its number and its first byte */

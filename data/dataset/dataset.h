@@ -72,8 +72,8 @@ typedef struct wg_dataset_options {
     wg_dataset_kind kind;
     wg_sentence_format format; /* of sentences */
     /* Of a stream: the part of each text that is read, as shares of its bytes. A cut moves on to
-     * the end of a character, and in a text with lines "<|endoftext|>" to the next such line. So
-     * the parts [0, x) and [x, 1) do not overlap. */
+     * the end of a character, and in a text with lines "<|endoftext|>" to the next of these lines.
+     * So the parts [0, x) and [x, 1) do not overlap. */
     double begin, end;               /* end 0: 1 */
     const wg_token_storage *storage; /* NULL: a temporary file */
 } wg_dataset_options;

@@ -33,7 +33,7 @@ int64_t wg__labels_add(wg__labels *labels, const char *name) {
     return labels->names[labels->count] ? labels->count++ : -1;
 }
 
-/* The value of a text that is a whole number and nothing else. */
+/* Parses a text that is a whole number and nothing else. */
 static bool read_number(const char *text, long long *value) {
     char *end;
     errno = 0;
@@ -45,7 +45,7 @@ static int compare_texts(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* By value; 1 and 01, which have the same value, by their texts. */
+/* By value, and equal values (1 and 01) by their texts. */
 static int compare_numbers(const void *a, const void *b) {
     long long left = 0, right = 0;
     read_number(*(char *const *)a, &left);

@@ -1,4 +1,4 @@
-/* Texts with labels: see examples.h. */
+/* Texts with labels or numbers: see examples.h. */
 #include "data/dataset/examples.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@
 typedef struct reading {
     wg__file_line line;
     const wg_tokenizer *tokenizer;
-    wg__labels *labels; /* NULL: numbers are wanted */
+    wg__labels *labels; /* NULL: the label column has numbers */
     wg__labelled_text_options options;
     wg__text prefixed; /* scratch: a text with its prefix */
     bool collects;     /* new labels are added */
@@ -38,10 +38,10 @@ static int add_tokens(reading *r, int column, const char *text) {
     return tokens->count > before ? 0 : wg__fail_line(&r->line, "a text is empty");
 }
 
-/* Fills the label of an example, its labels, or its number. */
+/* Reads the label, the labels or the number of an example. */
 static int read_label(reading *r, char *label, wg__labelled_example *e) {
     if (r->options.several) {
-        /* Cuts a field at its commas; blanks around a label are no part of it. */
+        /* Labels are separated by commas and spaces. */
         wg__labelled_text *text = r->text;
         e->label = text->label_count;
         for (char *rest = label, *name; (name = strsep(&rest, ","));) {

@@ -328,8 +328,8 @@ static int64_t find_bytes(wg__text_map *text, int64_t at, int64_t end) {
     return end;
 }
 
-/* The first line, with its line break, that is WG__END_OF_TEXT. A line begins at `begin`. Without
- * such a line the span is empty, at `end`. */
+/* The first line, with its line break, that is WG__END_OF_TEXT. A line begins at `begin`. If
+ * there is none, the span is empty, at `end`. */
 static span find_mark(wg__text_map *text, int64_t begin, int64_t end) {
     const char *bytes = text->bytes;
     for (int64_t found = begin; (found = find_bytes(text, found, end)) < end;) {

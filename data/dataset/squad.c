@@ -1,4 +1,4 @@
-/* SQuAD's files: reading, words and windows. See examples.h. */
+/* Reads SQuAD's files, and divides contexts into tokens and windows. See examples.h. */
 #include "data/dataset/examples.h"
 
 #include <jansson.h>
@@ -16,23 +16,23 @@
 
 #define WHERE "squad"
 
-/* A token of a context, and its bytes; those of the word that it belongs to where tokens of words
- * have no bytes of their own. */
+/* A token of a context and its byte range. If the tokenizer does not keep the bytes of a word, all
+ * tokens of the word have the range of the word. */
 typedef struct context_token {
     int32_t id;
     int32_t begin, end;
 } context_token;
 
 typedef struct paragraph {
-    const char *context;  /* of the JSON */
-    int64_t first, count; /* of the squad's context tokens */
+    const char *context;  /* borrowed from the JSON */
+    int64_t first, count; /* context tokens */
 } paragraph;
 
 typedef struct question {
     const json_t *json;
     int64_t paragraph;
-    int64_t first, count; /* of the squad's question tokens */
-    int64_t start, end;   /* tokens of its first answer, in the paragraph */
+    int64_t first, count; /* question tokens */
+    int64_t start, end;   /* the first and last token of its first answer, in the paragraph */
     int64_t first_window, windows;
 } question;
 
@@ -44,10 +44,10 @@ typedef struct window {
 struct wg__squad {
     wg__examples base; /* its windows */
     wg__squad_options options;
-    int doubled;  /* two separators stand behind the question */
-    json_t *root; /* holds the texts */
+    int doubled;  /* 1: two separators follow the question */
+    json_t *root; /* owns the texts */
     context_token *tokens;
-    int32_t *ids; /* of the tokens, for batches */
+    int32_t *ids; /* ids of `tokens`, for batches */
     int64_t token_count, token_capacity;
     paragraph *paragraphs;
     int64_t paragraph_count, paragraph_capacity;
@@ -121,7 +121,7 @@ static int add_word(reading *r, const char *context, int64_t begin, int64_t end)
     return append_tokens(r, begin, end);
 }
 
-/* Words are split as the first half of BERT's tokenizer does; each is tokenised by itself. */
+/* Splits words like BERT's basic tokenizer, and tokenizes each word separately. */
 static int add_words(reading *r, const char *context, int64_t length) {
     int64_t begin = 0;
     for (int64_t at = 0; at < length;) {
@@ -140,8 +140,8 @@ static int add_words(reading *r, const char *context, int64_t length) {
     return length > begin ? add_word(r, context, begin, length) : 0;
 }
 
-/* Narrows each of the last tokens to its own bytes of the word, if they decode to its text. One
- * that ends within a character has the rest of it. */
+/* Narrows the range of each last token from the whole word to the token's bytes, if the tokens
+ * decode to the word. A token that ends within a character gets the whole character. */
 static int narrow(reading *r, const char *word) {
     const int64_t count = r->scratch.count;
     context_token *tokens = r->squad->tokens + r->squad->token_count - count;
@@ -169,7 +169,8 @@ static int narrow(reading *r, const char *word) {
     return wg_error_pending() ? -1 : 0;
 }
 
-/* Words between spaces, each with the space before it, as such tokenizers learnt them. */
+/* Splits words at spaces, and tokenizes each word with the space before it, as bpe and
+ * sentencepiece are trained. */
 static int add_spaced_words(reading *r, const char *context, int64_t length) {
     int64_t begin = 0;
     for (int64_t at = 0; at <= length;) {
@@ -205,7 +206,7 @@ static int read_answer(reading *r, const json_t *answer) {
         return -1;
     if (!json_is_integer(start) || json_integer_value(start) < 0)
         return fail_at(r, " has no number \"answer_start\"");
-    /* The byte at which character `index` of a text begins; -1 beyond its end. */
+    /* Finds the byte at which character `index` begins; -1: the context is shorter. */
     int64_t index = json_integer_value(start);
     const char *at = context;
     for (; index > 0 && *at; index--)
@@ -220,7 +221,7 @@ static int read_answer(reading *r, const json_t *answer) {
                        begin < 0 ? "" : context + begin, text);
     if (q->start >= 0)
         return 0;
-    /* The tokens of the paragraph that the answer covers. */
+    /* Finds the tokens of the answer. */
     const paragraph *p = &squad->paragraphs[q->paragraph];
     const context_token *tokens = squad->tokens + p->first;
     q->start = 0;
@@ -305,17 +306,13 @@ const char *wg__squad_id(const wg__squad *squad, int64_t index) {
     return json_string_value(json_object_get(squad->questions[index].json, "id"));
 }
 
-static const json_t *answers_of(const wg__squad *squad, int64_t index) {
-    return json_object_get(squad->questions[index].json, "answers");
-}
-
 int64_t wg__squad_answers(const wg__squad *squad, int64_t index) {
-    return (int64_t)json_array_size(answers_of(squad, index));
+    return (int64_t)json_array_size(json_object_get(squad->questions[index].json, "answers"));
 }
 
 const char *wg__squad_answer(const wg__squad *squad, int64_t index, int64_t answer) {
-    const json_t *json = json_array_get(answers_of(squad, index), (size_t)answer);
-    return json_string_value(json_object_get(json, "text"));
+    const json_t *answers = json_object_get(squad->questions[index].json, "answers");
+    return json_string_value(json_object_get(json_array_get(answers, (size_t)answer), "text"));
 }
 
 wg__squad_window wg__squad_window_at(const wg__squad *squad, int64_t index) {
@@ -332,7 +329,8 @@ wg__squad_window wg__squad_window_at(const wg__squad *squad, int64_t index) {
     return found;
 }
 
-/* The side with less context, and a little for length, as published; -1 outside of the window. */
+/* BERT's score of a window: the context on the shorter side, plus 0.01 times the window's length;
+ * -1 if the token is outside the window. */
 static double context_around(const window *w, int64_t token) {
     if (token < w->first || token >= w->first + w->count)
         return -1;

@@ -1,4 +1,4 @@
-/* Files of examples: see examples.h. */
+/* Reads the columns of files of examples: see examples.h. */
 
 #include <jansson.h>
 #include <stdio.h>
@@ -13,8 +13,8 @@
 
 enum { MOST_COLUMNS = 256, FEWEST_FIELDS = 2 };
 
-/* Names of columns that are looked for, the first pair that a file has counts: GLUE's, SuperGLUE's
- * and those of Hugging Face's datasets. */
+/* Well-known names of columns, from GLUE, SuperGLUE and Hugging Face's datasets. The first entry
+ * with all its columns in the file wins. */
 static const char *const known_texts[][2] = {
     {"sentence1", "sentence2"},
     {"question", "sentence"},
@@ -33,21 +33,17 @@ static const char *const known_labels[] = {"label",        "gold_label", "score"
 typedef struct table {
     wg__file_line line;
     wg__table_columns columns;
-    int names; /* of the columns of the first line, or the keys of the first object */
+    int names; /* the number of columns of the first line, or of keys of the first object */
     const char *name[MOST_COLUMNS];
-    int wanted[WG_TABLE_FIELDS]; /* which of them the fields are */
+    int wanted[WG_TABLE_FIELDS]; /* the column, an index of `name`, of each field */
     int fields;                  /* 0: not known yet */
-    int count;                   /* of the columns of each line; 0: not known yet */
+    int count;                   /* columns of each line; 0: not known yet */
     bool named;                  /* the first line names the columns */
-    json_t *first;               /* the first object: its keys are the names; NULL: it is no JSON */
-    wg__text numbers[WG_TABLE_FIELDS]; /* values of JSON that are no texts, as text */
+    json_t *first;               /* the first object, with the keys; NULL: the file is no JSON */
+    wg__text numbers[WG_TABLE_FIELDS]; /* JSON values other than strings, as text */
     int (*row)(void *context, int64_t line, int count, char *const *fields);
     void *context;
 } table;
-
-static bool is_given(const char *name) {
-    return name && *name;
-}
 
 static int find_name(const table *t, const char *name) {
     for (int i = 0; i < t->names; i++)
@@ -66,7 +62,7 @@ static const char *list_names(const table *t, char *text, size_t size) {
     return text;
 }
 
-/* Appends a field of that name. */
+/* Adds the column of that name to the fields. */
 static int want(table *t, const char *name) {
     char names[400];
     const int column = find_name(t, name);
@@ -77,7 +73,7 @@ static int want(table *t, const char *name) {
     return 0;
 }
 
-/* The well-known texts that the file has, and the label; the name NULL: none. */
+/* The well-known names of the texts, and of the label, that the file has; NULL: none. */
 static const char *const *known_texts_of(const table *t) {
     const char *const(*known)[2] = known_texts;
     while ((*known)[0] &&
@@ -94,14 +90,12 @@ static const char *known_label_of(const table *t) {
 }
 
 static int choose_columns(table *t) {
-    const bool given = is_given(t->columns.text);
-    const char *own[2] = {t->columns.text,
-                          is_given(t->columns.text_pair) ? t->columns.text_pair : NULL};
-    const char *const *texts = given ? own : known_texts_of(t);
+    const char *const given[] = {t->columns.text, t->columns.text_pair};
+    const char *const *texts = t->columns.text ? given : known_texts_of(t);
     for (int i = 0; i < 2 && texts[i]; i++)
         if (want(t, texts[i]) < 0)
             return -1;
-    const char *label = is_given(t->columns.label) ? t->columns.label : known_label_of(t);
+    const char *label = t->columns.label ? t->columns.label : known_label_of(t);
     if (texts[0] && label)
         return want(t, label);
     char names[400];
@@ -123,13 +117,12 @@ static int check_count(table *t, int count) {
     return 0;
 }
 
-/* The first line: names of columns if some were asked for, or if they are well known. Returns 1 for
- * a header, 0 for a row. */
+/* Reads the first line. It is a header if the caller gave names of columns, or if it has well-known
+ * names. Returns 1 for a header, 0 for a row. */
 static int read_header(table *t, int count, const char *const *columns) {
-    const bool asked = is_given(t->columns.text) || is_given(t->columns.label);
     t->names = count < MOST_COLUMNS ? count : MOST_COLUMNS;
     memcpy(t->name, columns, (size_t)t->names * sizeof *t->name);
-    t->named = asked || (known_texts_of(t)[0] && known_label_of(t));
+    t->named = t->columns.text || t->columns.label || (known_texts_of(t)[0] && known_label_of(t));
     if (check_count(t, count) < 0)
         return -1;
     if (t->named)
@@ -143,7 +136,7 @@ static int read_header(table *t, int count, const char *const *columns) {
 static int read_columns(table *t, char *line) {
     const char *columns[MOST_COLUMNS];
     char *fields[WG_TABLE_FIELDS];
-    int count = 0; /* which may be more than there is room for */
+    int count = 0; /* may exceed MOST_COLUMNS */
     for (char *rest = line; rest; count++) {
         if (count < MOST_COLUMNS)
             columns[count] = rest;
@@ -161,8 +154,8 @@ static int read_columns(table *t, char *line) {
     return t->row(t->context, t->line.number, t->fields, fields);
 }
 
-/* A number, a truth value or a list of labels, with commas between them, as text, borrowed; NULL
- * with MEMORY, or FORMAT for anything else. */
+/* Writes a number, a truth value or a list of labels, joined with commas, as text. Borrowed. NULL
+ * with MEMORY, or FORMAT for another value. */
 static char *write_value(table *t, int field, const json_t *value) {
     wg__text *text = &t->numbers[field];
     text->length = 0;
@@ -199,7 +192,7 @@ static int read_object(table *t, const char *line) {
     if (!json_is_object(object))
         status = wg__fail_line(
             &t->line, "%s", object ? "it is no JSON object, as the lines before are" : error.text);
-    else if (!t->first) { /* its keys are the names */
+    else if (!t->first) { /* its keys are the names of columns */
         const char *key;
         t->first = json_incref(object);
         t->names = 0;
@@ -221,7 +214,7 @@ static int read_object(table *t, const char *line) {
     return status;
 }
 
-/* A file holds JSON if its first line is an object, or meant to be one. */
+/* The file is JSON if its first line is an object, or begins with { and has no tab. */
 static int read_line(void *context, char *line) {
     table *t = context;
     if (*line == '\0')
@@ -242,7 +235,11 @@ int wg__table_read(const char *path, const wg__table_columns *columns,
     table t = {.line = {WHERE, path, 0}, .row = row, .context = context};
     if (columns)
         t.columns = *columns;
-    if (is_given(t.columns.text_pair) && !is_given(t.columns.text))
+    const char **names[] = {&t.columns.text, &t.columns.text_pair, &t.columns.label};
+    for (int i = 0; i < WG_TABLE_FIELDS; i++)
+        if (*names[i] && **names[i] == '\0')
+            *names[i] = NULL;
+    if (t.columns.text_pair && !t.columns.text)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "--text-pair-column names a second text; --text-column must name the first");
     int64_t length;

@@ -1,4 +1,4 @@
-/* Sentences of tagged words: see examples.h. */
+/* Reads sentences of tagged words: see examples.h. */
 #include "data/dataset/examples.h"
 
 #include <stdlib.h>
@@ -24,11 +24,11 @@ typedef struct reading {
     wg__labels *labels;
     wg__tagged_words_options options;
     bool collects;  /* new tags are added */
-    bool spaced;    /* tokens have the space before a word in them, as those of bpe */
-    bool conllu;    /* the columns are those of CoNLL-U */
+    bool spaced;    /* each word is tokenized with a space before it, for bpe */
+    bool conllu;    /* the file is CoNLL-U */
     bool tabs;      /* columns are separated by tabs */
-    int columns;    /* of all lines; 0: not known yet */
-    int token, tag; /* which of them are read */
+    int columns;    /* the number of columns of a line; 0: not known yet */
+    int token, tag; /* the columns of the word and of its tag */
     bool begins;    /* the next word begins a sentence */
     wg__text scratch;
     wg__tagged_words *words;
@@ -63,7 +63,7 @@ static bool is_conllu_id(const char *text) {
                              text[1 + strspn(text + 1, "0123456789")] == '\0');
 }
 
-/* Which column an option says, or `standard`. -1 with an error. */
+/* The column that the option `option` names, or `standard` without a name. -1 with an error. */
 static int choose(const reading *r, const char *option, const char *name, int standard) {
     if (!name || !*name)
         return standard;
@@ -85,7 +85,7 @@ static int choose(const reading *r, const char *option, const char *name, int st
     return wg__fail_line(&r->line, "--%s %.80s: the line has %d columns", option, name, r->columns);
 }
 
-/* Appends the pieces of a word; one of which nothing is left is the unknown token. */
+/* Appends the pieces of a word, or the unknown token for a word without pieces. */
 static int add_pieces(reading *r, const char *text) {
     wg_token_list *pieces = &r->words->pieces;
     const int64_t before = pieces->count;
@@ -105,10 +105,6 @@ static int add_pieces(reading *r, const char *text) {
     return 0;
 }
 
-const char *wg__tagged_words_text(const wg__tagged_words *words, int64_t index) {
-    return words->texts.bytes + words->words[index].text;
-}
-
 /* The pieces of a window. */
 static wg_token_pair pair_of(const wg__examples *examples, int64_t window) {
     const wg__tagged_words *words = (const wg__tagged_words *)examples;
@@ -117,7 +113,7 @@ static wg_token_pair pair_of(const wg__examples *examples, int64_t window) {
     return (wg_token_pair){.first = words->pieces.ids + first, .first_count = end - first};
 }
 
-/* The tags of each window stand behind [CLS]. */
+/* Row i is [CLS], then the tags of window chosen[i]. */
 static int fill_targets(const wg__examples *examples, int64_t count, const int64_t *chosen,
                         wg__example_batch *batch) {
     const wg__tagged_words *words = (const wg__tagged_words *)examples;
@@ -159,7 +155,8 @@ static void free_words(wg__examples *examples) {
 
 static const wg__examples_kind kind = {pair_of, fill_targets, fingerprint, free_words};
 
-/* Skips comments: "# text = ..."; "#tag" is a word, except where words have tabs behind them. */
+/* Skips comments ("# text = ..."). A line "#tag" has a word, unless the columns have tabs and this
+ * line has none. */
 static int read_line(void *context, char *line) {
     reading *r = context;
     char *columns[MOST_COLUMNS];
@@ -195,8 +192,8 @@ static int read_line(void *context, char *line) {
         return wg__fail_line(&r->line, "%d columns; the lines before have %d", count, r->columns);
     if (r->conllu && strpbrk(columns[0], "-."))
         return 0;
-    /* Adds a word. A window begins with the first word of a sentence, and with a word that has no
-     * room in the window before. */
+    /* Adds a word. The first word of a sentence begins a window, and so does a word that does not
+     * fit into the current window. */
     const char *text = columns[r->token];
     const char *tag = columns[r->tag];
     wg__tagged_words *words = r->words;

@@ -14,7 +14,7 @@
  *          "begin": 0, "cut": 0.9, "end": 1,  the parts of each text, as shares of its bytes
  *          "vocabulary": 4096, "fingerprint": of /tokenizer
  *          "sources": [{"path": "/home/a/books.txt", "bytes": 1000, "modified": ns since 1970,
- *                       "documents": [9, 1], "text_bytes": [890, 100]}]}   of both parts
+ *                       "documents": [9, 1], "text_bytes": [890, 100]}]}   of each part
  *
  * The first part of a text is for training, the second is held out. A pair has two sources, the
  * source text and the target; the target has the number of documents. */

@@ -1,8 +1,8 @@
 /* BLEU: tokens, n-grams and the score. See score.h.
  *
- * A segment becomes tokens by sacreBLEU's replacements, in their order. They look at characters;
- * looking at bytes gives the same, since the bytes of a character beyond ASCII are neither digits
- * nor punctuation. */
+ * Tokenizing applies sacreBLEU's replacements in sacreBLEU's order. The replacements are defined on
+ * characters. This code works on bytes, with the same results: the bytes of a character beyond
+ * ASCII are neither digits nor punctuation. */
 
 #include <math.h>
 #include <stdlib.h>
@@ -26,27 +26,16 @@ static void swap(texts *t) {
     t->next.length = 0;
 }
 
-static int append(texts *t, const char *bytes, int64_t length) {
-    return wg__text_append(&t->next, bytes, length);
-}
-
-static bool is_digit(char c) {
-    return c >= '0' && c <= '9';
-}
-
-static bool is_point(char c) {
-    return c == '.' || c == ',';
-}
-
-/* White space of Python's split(): White_Space and four more separators. */
+/* The length of a character of white space for Python's split(), or 0: White_Space and four more
+ * separators. */
 static int64_t space_length(const char *text, int64_t length) {
     return *text >= 0x1c && *text <= 0x1f ? 1 : wg__space_length(text, length);
 }
 
 /* ---- Tokens: steps ---- */
 
-/* What "zh" separates: most of CJK, and by a slip of sacreBLEU's table, which every score has, all
- * from U+2001 to U+2A6D, such as curly quotes; but none beyond U+FFFF. */
+/* The characters that "zh" separates, as in sacreBLEU's table: most of CJK up to U+FFFF. The first
+ * range is an error of that table, but published scores include it. */
 static bool is_chinese(int32_t c) {
     static const int32_t ranges[][2] = {
         {0x2001, 0x2A6D}, {0x2E80, 0x2FDF}, {0x2FF0, 0x303F}, {0x3100, 0x312F}, {0x31A0, 0x31BF},
@@ -72,9 +61,9 @@ static int make_lower(texts *t) {
         /* I with a dot becomes i and the dot. */
         const int32_t c = characters[i] == 0x130 ? 'i' : wg__basic_lower(characters, count, i);
         utf8proc_uint8_t letter[4];
-        result = append(t, (const char *)letter, utf8proc_encode_char(c, letter));
+        result = wg__text_append(&t->next, (const char *)letter, utf8proc_encode_char(c, letter));
         if (result == 0 && characters[i] == 0x130)
-            result = append(t, "\u0307", 2);
+            result = wg__text_append(&t->next, "\u0307", 2);
     }
     swap(t);
     wg__free(characters);
@@ -103,9 +92,10 @@ static int replace_entities(texts *t) {
         const size_t length = strlen(from);
         for (const char *found; (found = memmem(rest, (size_t)(end - rest), from, length));
              rest = found + length)
-            if (append(t, rest, found - rest) < 0 || append(t, to, (int64_t)strlen(to)) < 0)
+            if (wg__text_append(&t->next, rest, found - rest) < 0 ||
+                wg__text_append(&t->next, to, (int64_t)strlen(to)) < 0)
                 return -1;
-        if (append(t, rest, end - rest) < 0)
+        if (wg__text_append(&t->next, rest, end - rest) < 0)
             return -1;
         swap(t);
     }
@@ -118,9 +108,10 @@ static int separate(texts *t, bool all) {
     for (int64_t at = 0; at < t->current.length;) {
         int32_t c;
         const int64_t size = utf8proc_iterate(bytes + at, t->current.length - at, &c);
-        const bool apart = all || is_chinese(c);
-        if ((apart && append(t, " ", 1) < 0) || append(t, t->current.bytes + at, size) < 0 ||
-            (apart && append(t, " ", 1) < 0))
+        const bool separates = all || is_chinese(c);
+        if ((separates && wg__text_append(&t->next, " ", 1) < 0) ||
+            wg__text_append(&t->next, t->current.bytes + at, size) < 0 ||
+            (separates && wg__text_append(&t->next, " ", 1) < 0))
             return -1;
         at += size;
     }
@@ -128,33 +119,34 @@ static int separate(texts *t, bool all) {
     return 0;
 }
 
-/* Punctuation, points, commas and dashes become tokens of their own, except within numbers. */
+/* Makes each punctuation character, point, comma and dash a token, except within numbers. */
 static int split_punctuation(texts *t) {
-    /* A space before and after each of ASCII's punctuation except ' , - . and also of the space:
-     * [\{-\~\[-\` -\&\(-\+\:-\@\/]. */
+    /* A space before and after each space and each punctuation character of ASCII except ' , - . in
+     * mteval: [\{-\~\[-\` -\&\(-\+\:-\@\/]. */
     for (int64_t i = 0; i < t->current.length; i++) {
         const char c = t->current.bytes[i], spaced[] = {' ', c, ' '};
-        const bool apart = (c >= '{' && c <= '~') || (c >= '[' && c <= '`') ||
-                           (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') ||
-                           (c >= ':' && c <= '@') || c == '/';
-        if (append(t, apart ? spaced : spaced + 1, apart ? 3 : 1) < 0)
+        const bool separates = (c >= '{' && c <= '~') || (c >= '[' && c <= '`') ||
+                               (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') ||
+                               (c >= ':' && c <= '@') || c == '/';
+        if (wg__text_append(&t->next, separates ? spaced : spaced + 1, separates ? 3 : 1) < 0)
             return -1;
     }
     swap(t);
-    /* A space at two neighbours, from the left: before or after, and between, a point or comma
-     * without a digit before it, one without a digit after it, and a dash after a digit. */
+    /* Three rules for two neighbours, from the left: a point or comma without a digit before it, a
+     * point or comma without a digit after it, and a dash after a digit. They get spaces around the
+     * point, comma or dash. */
     for (int rule = 0; rule < 3; rule++) {
         const char *bytes = t->current.bytes;
         for (int64_t i = 0; i < t->current.length;) {
-            const char a = bytes[i], b = bytes[i + 1]; /* the text is closed by a NUL */
-            const bool matches =
-                i + 1 < t->current.length && (rule == 0   ? !is_digit(a) && is_point(b)
-                                              : rule == 1 ? is_point(a) && !is_digit(b)
-                                                          : is_digit(a) && b == '-');
+            const char a = bytes[i], b = bytes[i + 1]; /* the text is NUL-terminated */
+            const bool a_digit = a >= '0' && a <= '9', a_point = a == '.' || a == ',';
+            const bool b_digit = b >= '0' && b <= '9', b_point = b == '.' || b == ',';
+            const bool rules[] = {!a_digit && b_point, a_point && !b_digit, a_digit && b == '-'};
+            const bool matches = i + 1 < t->current.length && rules[rule];
             const char spaced[] = {' ', a, ' ', b, ' '};
             const int64_t first = matches && rule == 1 ? 0 : 1;
             const int64_t end = !matches ? 2 : rule == 1 ? 4 : 5;
-            if (append(t, spaced + first, end - first) < 0)
+            if (wg__text_append(&t->next, spaced + first, end - first) < 0)
                 return -1;
             i += matches ? 2 : 1;
         }
@@ -165,7 +157,7 @@ static int split_punctuation(texts *t) {
 
 static int apply_steps(texts *t, wg_bleu_tokens tokens) {
     switch (tokens) {
-    case WG_BLEU_ZH: { /* no space at the ends: a point there may stay with its number */
+    case WG_BLEU_ZH: { /* no space at the ends: a point at an end may stay with its number */
         strip_end(&t->current);
         /* Python's lstrip(). */
         int64_t begin = 0, space;
@@ -178,10 +170,11 @@ static int apply_steps(texts *t, wg_bleu_tokens tokens) {
     }
     case WG_BLEU_CHAR:
         return separate(t, true);
-    default: /* 13a: the text has a space at each end while rules are applied */
+    default: /* 13a: the rules need a space at each end of the text */
         strip_end(&t->current);
-        if (replace_entities(t) < 0 || append(t, " ", 1) < 0 ||
-            append(t, t->current.bytes, t->current.length) < 0 || append(t, " ", 1) < 0)
+        if (replace_entities(t) < 0 || wg__text_append(&t->next, " ", 1) < 0 ||
+            wg__text_append(&t->next, t->current.bytes, t->current.length) < 0 ||
+            wg__text_append(&t->next, " ", 1) < 0)
             return -1;
         swap(t);
         return split_punctuation(t);
@@ -212,7 +205,7 @@ int wg__bleu_tokenize(const char *text, wg_bleu_rules rules, wg__strings *words,
     texts t = {0};
     int result = wg__text_append(&t.current, text, length);
     if (result == 0)
-        result = append(&t, "", 0); /* bytes is not NULL, even of an empty text */
+        result = wg__text_append(&t.next, "", 0); /* bytes is not NULL, even in an empty text */
     if (result == 0 && rules.lowercase)
         result = make_lower(&t);
     if (result == 0)
@@ -226,7 +219,7 @@ int wg__bleu_tokenize(const char *text, wg_bleu_rules rules, wg__strings *words,
 
 /* ---- N-grams ---- */
 
-/* An n-gram: `order` neighbouring tokens. */
+/* An n-gram: `order` consecutive tokens. */
 typedef struct gram {
     const int32_t *tokens;
     int order;
@@ -240,7 +233,7 @@ static int compare(const void *left, const void *right) {
     return 0;
 }
 
-/* Writes the sorted n-grams of a text, and returns how many. `grams` has room for one per token. */
+/* Writes the sorted n-grams of a text, and returns their number; there is at most one per token. */
 static int64_t sort_grams(const wg_token_list *text, int order, gram *grams) {
     const int64_t count = text->count < order ? 0 : text->count - order + 1;
     for (int64_t i = 0; i < count; i++)
@@ -260,7 +253,7 @@ static int count_grams(wg__bleu *bleu, const wg_token_list *hypothesis,
         const int64_t ours = sort_grams(hypothesis, order, grams);
         const int64_t theirs = sort_grams(reference, order, others);
         bleu->totals[order - 1] += ours;
-        /* An n-gram of both sorted lists counts as often as both have it. */
+        /* Counts the n-grams in both sorted lists, with repetitions. */
         for (int64_t i = 0, j = 0; i < ours && j < theirs;) {
             const int comparison = compare(&grams[i], &others[j]);
             bleu->matches[order - 1] += comparison == 0;
@@ -299,7 +292,7 @@ wg__bleu_score wg__bleu_measure(const wg__bleu *bleu) {
         return result;
     double sum = 0, smoothing = 1;
     for (int n = 0; n < WG_BLEU_ORDER; n++) {
-        if (bleu->totals[n] == 0) /* no hypothesis is as long: the mean of logarithms is -inf */
+        if (bleu->totals[n] == 0) /* all hypotheses are too short: the mean of logarithms is -inf */
             return result;
         if (bleu->matches[n] == 0)
             smoothing *= 2;

@@ -1,4 +1,4 @@
-/* Spans of tags, and correlations: see score.h. */
+/* Counts spans of tags, and computes correlations: see score.h. */
 #include <string.h>
 #include <math.h>
 
@@ -6,54 +6,49 @@
 #include "base/internal.h"
 #include "data/score/score.h"
 
-/* The letter before the "-" of a tag, and what is behind it: seqeval takes what follows the first
- * "-" behind the letter, and "_" where there is nothing. */
+/* The parts of a tag, as seqeval splits it: the first letter, and the text after the first "-" that
+ * follows the letter, or "_" for an empty text. */
 typedef struct tag_parts {
     char letter;
     const char *type;
 } tag_parts;
-
-static tag_parts parts_of(const char *tag) {
-    const char *rest = *tag ? tag + 1 : tag, *dash = strchr(rest, '-');
-    const char *type = dash ? dash + 1 : rest;
-    return (tag_parts){*tag ? *tag : 'O', *type ? type : "_"};
-}
 
 bool wg__is_span_tag(const char *tag) {
     return strcmp(tag, "O") == 0 ||
            (*tag && strchr("BIES", *tag) && tag[1] == '-' && tag[2] != '\0');
 }
 
-static bool is_outside(char letter) {
-    return letter == 'O' || letter == '.';
-}
-
-/* The spans of a sequence, found one after the other. */
+/* An iterator over the spans of a sequence. */
 typedef struct span_search {
     int64_t count;
     const char *const *tags;
-    int64_t at;    /* the next tag to look at */
-    int64_t first; /* where the span that is open begins */
+    int64_t at;    /* the next tag */
+    int64_t first; /* the first word of the open span */
     tag_parts before;
 } span_search;
 
 typedef struct span {
-    int64_t first, last; /* of its words; first -1: there are no more */
+    int64_t first, last; /* words; first -1: no more spans */
     const char *type;
 } span;
 
 static span next_span(span_search *s) {
     while (s->at <= s->count) {
-        const tag_parts before = s->before, now = parts_of(s->at < s->count ? s->tags[s->at] : "O");
+        const char *tag = s->at < s->count ? s->tags[s->at] : "O";
+        const char *rest = *tag ? tag + 1 : tag, *dash = strchr(rest, '-');
+        const char *type = dash ? dash + 1 : rest;
+        const tag_parts before = s->before, now = {*tag ? *tag : 'O', *type ? type : "_"};
+
         const char was = before.letter, is = now.letter;
+        const bool was_outside = was == 'O' || was == '.', is_outside = is == 'O' || is == '.';
         const bool differs = strcmp(before.type, now.type) != 0;
         const bool found = was == 'E' || was == 'S' ||
                            ((was == 'B' || was == 'I') && (is == 'B' || is == 'S' || is == 'O')) ||
-                           (!is_outside(was) && differs);
+                           (!was_outside && differs);
         const bool begins =
             is == 'B' || is == 'S' ||
             ((was == 'E' || was == 'S' || was == 'O') && (is == 'E' || is == 'I')) ||
-            (!is_outside(is) && differs);
+            (!is_outside && differs);
         const span ended = {s->first, s->at - 1, before.type};
         if (begins)
             s->first = s->at;
@@ -73,7 +68,7 @@ void wg__spans_count(int64_t count, const char *const *wanted, const char *const
     while (a.first >= 0 || b.first >= 0) {
         counts->right += a.first >= 0 && b.first >= 0 &&
                          (a.first == b.first && a.last == b.last && strcmp(a.type, b.type) == 0);
-        /* The span that ends first cannot equal a later span of the other sequence. */
+        /* Takes the span that ends first, or both: it cannot equal a later span. */
         const bool takes_a = a.first >= 0 && (b.first < 0 || a.last <= b.last);
         const bool takes_b = b.first >= 0 && (a.first < 0 || b.last <= a.last);
         counts->wanted += takes_a;
@@ -100,7 +95,7 @@ double wg__pearson(int64_t count, const double *x, const double *y) {
     return xx > 0 && yy > 0 ? xy / (sqrt(xx) * sqrt(yy)) : 0;
 }
 
-/* The largest number has rank 1, and equal numbers share the mean of their ranks. [MEMORY] */
+/* Ranks numbers from the largest, rank 1. Equal numbers get the mean of their ranks. [MEMORY] */
 static int rank(int64_t count, const double *values, double *ranks) {
     int64_t *order = wg__sorted_indices(0, count, wg__largest_first, values);
     for (int64_t first = 0, end; order && first < count; first = end) {

@@ -1,4 +1,6 @@
-/* Answers compared as by SQuAD's official evaluate-v1.1.py, and as by CMRC 2018's. See score.h. */
+/* Compares answers like SQuAD's official evaluate-v1.1.py, and like CMRC 2018's script. See
+ * score.h.
+ */
 #include "data/score/score.h"
 
 #include <string.h>
@@ -12,7 +14,7 @@ static bool is_space(int32_t c) {
            utf8proc_category(c) == UTF8PROC_CATEGORY_ZS || c == 0x2028 || c == 0x2029;
 }
 
-/* Python's \w without the underscore: letters and numbers, no marks. */
+/* Python's \w without the underscore: letters and numbers, not marks. */
 static bool is_of_word(int32_t c) {
     const utf8proc_category_t category = utf8proc_category(c);
     return (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO) ||
@@ -23,9 +25,11 @@ static bool is_punctuation(int32_t c) {
     return c > 0 && c < 128 && strchr("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", c);
 }
 
-/* ---- Normalising ---- */
+/* ---- Normalizing ---- */
 
-/* The code points of a text of `length` bytes, without invalid bytes. Returns how many. */
+/* Writes the code points of a text of `length` bytes, and returns their number. Skips invalid
+ * bytes.
+ */
 static int64_t decode(const char *text, int64_t length, int32_t *characters) {
     int64_t count = 0;
     for (int64_t at = 0; at < length;) {
@@ -39,7 +43,7 @@ static int64_t decode(const char *text, int64_t length, int32_t *characters) {
     return count;
 }
 
-/* Lower-cases and drops characters; `lower` has room for twice as many. */
+/* Lower-cases and drops characters. Returns the new count, at most 2 * count. */
 static int64_t fold(const int32_t *characters, int64_t count, bool (*is_dropped)(int32_t c),
                     int32_t *lower) {
     enum { CAPITAL_I_WITH_DOT = 0x130, DOT_ABOVE = 0x307 };
@@ -58,12 +62,12 @@ char *wg__squad_normalize(const char *text) {
     const int64_t length = (int64_t)strlen(text);
     int32_t *characters = wg__alloc_array(wg__times(3, length) + 1, sizeof *characters);
     char *normal =
-        wg__alloc_array(wg__times(8, length) + 1, 1); /* a space and four bytes for each */
+        wg__alloc_array(wg__times(8, length) + 1, 1); /* a space and four bytes a character */
     if (characters && normal) {
         int32_t *lower = characters + length;
         const int64_t count =
             fold(characters, decode(text, length, characters), is_punctuation, lower);
-        /* Replaces each run of letters and numbers that is an article by spaces. */
+        /* Replaces articles (a, an, the) by spaces. */
         for (int64_t first = 0, end; first < count; first = end) {
             for (end = first; end < count && is_of_word(lower[end]);)
                 end++;
@@ -107,8 +111,8 @@ int wg__squad_score(const char *answer, const char *wanted, double *exact, doubl
     if (status == 0) {
         const double said = (double)count_words(mine), asked = (double)count_words(theirs);
         *exact = strcmp(mine, theirs) == 0;
-        /* A word that is found is overwritten with dots, so that it is found only once: no
-         * normalised word has punctuation. */
+        /* Overwrites each common word with dots, so that it counts only once; normalized words have
+         * no dots. */
         double common = 0;
         for (const char *word = mine; *word; word += strspn(word, " ")) {
             const size_t length = strcspn(word, " ");
@@ -133,7 +137,7 @@ int wg__squad_score(const char *answer, const char *wanted, double *exact, doubl
  *
  *     "NHK 的「劇」2.5"     nhk  的  劇  2.5 */
 
-/* The characters that both texts are compared without. */
+/* Characters that CMRC's script removes. */
 static bool is_ignored(int32_t c) {
     static const int32_t list[] = {'-',    ':',    '_',    '*',    '^',    '/',    '\\',   '~',
                                    '`',    '+',    '=',    0xFF0C, 0x3002, 0xFF1A, 0xFF1F, 0xFF01,
@@ -145,14 +149,14 @@ static bool is_ignored(int32_t c) {
     return false;
 }
 
-/* The ideographs that are tokens of their own there. */
-static bool is_token(int32_t c) {
+/* Ideographs that CMRC's script makes tokens. */
+static bool is_ideograph(int32_t c) {
     return c >= 0x4E00 && c <= 0x9FA5;
 }
 
-/* A text of which the first and the last characters are no white space. */
+/* A folded text, without white space at its ends. */
 typedef struct folded_text {
-    int32_t *characters; /* `first` ones are unused */
+    int32_t *characters; /* the first `first` characters are scratch */
     int64_t first, count;
 } folded_text;
 
@@ -171,14 +175,14 @@ static int fold_mixed(const char *text, folded_text *folded) {
     return 0;
 }
 
-/* Where the token that begins at `at` ends: an ideograph, a mark, or a word with the marks between
- * its letters and digits. */
+/* The end of the token that begins at `at`: an ideograph, a punctuation character, or a word with
+ * the punctuation between its letters and digits. */
 static int64_t token_end(const int32_t *c, int64_t count, int64_t at) {
-    if (is_token(c[at]) || is_punctuation(c[at]))
+    if (is_ideograph(c[at]) || is_punctuation(c[at]))
         return at + 1;
-    for (at++; at < count && !is_space(c[at]) && !is_token(c[at]); at++) {
+    for (at++; at < count && !is_space(c[at]) && !is_ideograph(c[at]); at++) {
         const bool joins = is_of_word(c[at - 1]) && at + 1 < count && is_of_word(c[at + 1]) &&
-                           !is_token(c[at + 1]);
+                           !is_ideograph(c[at + 1]);
         if (is_punctuation(c[at]) && !joins)
             break;
     }
@@ -211,7 +215,7 @@ int wg__squad_score_mixed(const char *answer, const char *wanted, double *exact,
         status = -1;
     if (status == 0) {
         const int32_t *a = mine.characters + mine.first, *b = theirs.characters + theirs.first;
-        int64_t common = 0; /* the length of the longest run of tokens that is in both */
+        int64_t common = 0; /* the length of the longest common run of tokens */
         for (int64_t i = 0; i < said.count; i++)
             for (int64_t j = 0; j < asked.count; j++) {
                 int64_t run = 0;

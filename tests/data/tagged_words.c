@@ -32,8 +32,8 @@ static void check_words(const char *text, const wg__tagged_words_options *option
     ck_assert_int_eq(words->sentence_count, 2);
     ck_assert_int_eq(words->count, 3);
     ck_assert_int_eq(words->sentences[1], 2);
-    ck_assert_str_eq(wg__tagged_words_text(words, 1), "b");
-    ck_assert_str_eq(wg__tagged_words_text(words, 2), "c");
+    ck_assert_str_eq(words->texts.bytes + words->words[1].text, "b");
+    ck_assert_str_eq(words->texts.bytes + words->words[2].text, "c");
     ck_assert_str_eq(labels.names[0], "X");
     ck_assert_int_eq(words->words[1].tag, 1);
     ck_assert_int_eq(words->words[2].tag, 0);
@@ -71,7 +71,7 @@ START_TEST(words_may_begin_with_a_hash) {
     wg__tagged_words *words = load("#a\tX\n#\tY\nb\tX\n", NULL, &labels);
     assert_no_error();
     ck_assert_int_eq(words->count, 3);
-    ck_assert_str_eq(wg__tagged_words_text(words, 0), "#a");
+    ck_assert_str_eq(words->texts.bytes + words->words[0].text, "#a");
     wg__examples_free((wg__examples *)words);
     wg__labels_free(&labels);
 }

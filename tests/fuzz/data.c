@@ -80,7 +80,7 @@ static bool read_words(const char *path, const char *tags) {
     const wg__tagged_words_options options = {.tag_column = tags, .room = 16};
     wg__tagged_words *words = wg__tagged_words_load(path, tokenizer, &labels, &options);
     for (int64_t i = 0; words && i < words->count; i++)
-        if (!wg__tagged_words_text(words, i) || words->words[i].tag >= labels.count)
+        if (!words->texts.bytes[words->words[i].text] || words->words[i].tag >= labels.count)
             abort();
     const bool read = words != NULL;
     wg__examples_free((wg__examples *)words);
