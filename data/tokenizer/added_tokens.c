@@ -1,9 +1,9 @@
-/* Tokens that an objective adds: see kind.h. */
+/* Tokens that objectives add to a vocabulary: see kind.h. */
 #include "data/tokenizer/kind.h"
 
 #include <stdio.h>
 
-/* The id of a token that the tokenizer has; else, for -1, a new one, *vocab_size. */
+/* The id, or, for -1, a new id: *vocab_size. */
 static int32_t id_or_new(int32_t id, int64_t *vocab_size) {
     return id >= 0 ? id : (int32_t)(*vocab_size)++;
 }

@@ -1,14 +1,14 @@
 /* BERT's BasicTokenizer. See kind.h.
  *
- * Stretches between spaces that are all ASCII, nearly everything in English, take a fast path with
- * a table of 128 classes. Everything else is decoded to code points and processed step by step as
- * the published tokenizer does, with its oddities, since models were trained with them. */
+ * ASCII words take a fast path with a table of 128 character classes. Other words are decoded to
+ * code points and processed in the steps of the published tokenizer, including its oddities, since
+ * published models were trained with them. */
 #include <utf8proc.h>
 
 #include "data/tokenizer/kind.h"
 #include "base/array.h"
 
-/* order_marks sorts at most so many marks in a row. No word of a vocabulary has as many. */
+/* order_marks sorts at most this number of consecutive marks; no vocabulary has longer words. */
 #define MARKS_ORDERED 1024
 
 enum ascii_class { DROPPED, SPACE, LETTER, PUNCTUATION };
@@ -19,9 +19,9 @@ typedef struct walk {
     void *context;
     char *word; /* the bytes of the current word */
     int64_t word_capacity;
-    int32_t *characters; /* the code points between two spaces */
+    int32_t *characters; /* the code points since the last space */
     int64_t character_count, character_capacity;
-    int32_t *folded; /* the same after folding */
+    int32_t *folded; /* the code points after folding */
     int64_t folded_capacity;
 } walk;
 
@@ -34,24 +34,14 @@ static enum ascii_class class_of_ascii(unsigned char c) {
     return letter ? LETTER : PUNCTUATION;
 }
 
-static bool is_between(int32_t c, int32_t first, int32_t last) {
-    return c >= first && c <= last;
-}
-
 bool wg__is_ideograph(int32_t c) {
-    return is_between(c, 0x4E00, 0x9FFF) || is_between(c, 0x3400, 0x4DBF) ||
-           is_between(c, 0x20000, 0x2A6DF) || is_between(c, 0x2A700, 0x2B73F) ||
-           is_between(c, 0x2B740, 0x2B81F) || is_between(c, 0x2B820, 0x2CEAF) ||
-           is_between(c, 0xF900, 0xFAFF) || is_between(c, 0x2F800, 0x2FA1F);
+    return wg__is_within(c, 0x4E00, 0x9FFF) || wg__is_within(c, 0x3400, 0x4DBF) ||
+           wg__is_within(c, 0x20000, 0x2A6DF) || wg__is_within(c, 0x2A700, 0x2B73F) ||
+           wg__is_within(c, 0x2B740, 0x2B81F) || wg__is_within(c, 0x2B820, 0x2CEAF) ||
+           wg__is_within(c, 0xF900, 0xFAFF) || wg__is_within(c, 0x2F800, 0x2FA1F);
 }
 
-static bool is_dropped(int32_t c, utf8proc_category_t category, wg__basic_rules rules) {
-    return c == 0 || c == 0xFFFD || category == UTF8PROC_CATEGORY_CC ||
-           category == UTF8PROC_CATEGORY_CF ||
-           (rules.huggingface && category == UTF8PROC_CATEGORY_CO);
-}
-
-/* Zs by the published rule; also Zl and Zp, at which Python's split() splits. */
+/* Zs by the published rule; also Zl and Zp, since Python's split() splits there. */
 static bool is_space(int32_t c, utf8proc_category_t category) {
     return c == '\t' || c == '\n' || c == '\r' || category == UTF8PROC_CATEGORY_ZS ||
            category == UTF8PROC_CATEGORY_ZL || category == UTF8PROC_CATEGORY_ZP;
@@ -75,9 +65,9 @@ static bool is_cased(int32_t c) {
     utf8proc_category_t category = utf8proc_category(c);
     return category == UTF8PROC_CATEGORY_LU || category == UTF8PROC_CATEGORY_LL ||
            category == UTF8PROC_CATEGORY_LT || c == 0xAA || c == 0xBA ||
-           is_between(c, 0x2160, 0x217F) || is_between(c, 0x24B6, 0x24E9) ||
-           is_between(c, 0x1F130, 0x1F149) || is_between(c, 0x1F150, 0x1F169) ||
-           is_between(c, 0x1F170, 0x1F189);
+           wg__is_within(c, 0x2160, 0x217F) || wg__is_within(c, 0x24B6, 0x24E9) ||
+           wg__is_within(c, 0x1F130, 0x1F149) || wg__is_within(c, 0x1F150, 0x1F169) ||
+           wg__is_within(c, 0x1F170, 0x1F189);
 }
 
 /* Unicode's Case_Ignorable: marks, modifiers, and punctuation within words (the apostrophe). */
@@ -111,8 +101,8 @@ int32_t wg__basic_lower(const int32_t *characters, int64_t count, int64_t at) {
                : SIGMA;
 }
 
-/* Canonical ordering: a stable sort of a run of marks by combining class. Accents (Mn) have been
- * removed; only the few spacing marks with a class are left, so insertion sort is enough. */
+/* Canonical ordering: a stable sort of a run of marks by combining class. Accents (Mn) are removed
+ * already, and spacing marks with a class are rare, so insertion sort is enough. */
 static void order_marks(int32_t *marks, int64_t count) {
     for (int64_t i = 1; i < count; i++) {
         int32_t mark = marks[i];
@@ -124,7 +114,8 @@ static void order_marks(int32_t *marks, int64_t count) {
     }
 }
 
-/* Lower-cases, decomposes (NFD) and drops accents: `characters` to `folded`. The count, or -1. */
+/* Lower-cases, decomposes (NFD) and drops accents: `characters` to `folded`. Returns the number of
+ * code points, or -1. */
 static int64_t fold(walk *w) {
     if (wg__reserve(&w->folded, 0, &w->folded_capacity, w->character_count * 4, sizeof *w->folded) <
         0)
@@ -133,8 +124,8 @@ static int64_t fold(walk *w) {
     int64_t count = 0, run = 0;
     for (int64_t i = 0; i < w->character_count; i++) {
         int32_t c = w->characters[i];
-        /* huggingface lower-cases after it has dropped the accents. The full mapping of U+0130 is i
-         * and an accent, which is dropped. */
+        /* huggingface/tokenizers lower-cases after dropping accents (below). The full mapping of
+         * U+0130 is i and an accent, which is dropped. */
         if (!w->rules.huggingface)
             c = wg__basic_lower(w->characters, w->character_count, i);
         int32_t parts[4] = {c}; /* the canonical decomposition */
@@ -159,7 +150,7 @@ static int64_t fold(walk *w) {
     return count;
 }
 
-/* Visits the words among the characters gathered since the last space. */
+/* Visits the words in the characters since the last space. */
 static int flush(walk *w) {
     if (w->character_count == 0)
         return 0;
@@ -170,7 +161,7 @@ static int flush(walk *w) {
         characters = w->folded;
     }
     w->character_count = 0;
-    /* Splits code points at punctuation and visits the words. */
+    /* Splits at punctuation. */
     if (count < 0 || wg__reserve(&w->word, 0, &w->word_capacity, count * 4, 1) < 0)
         return -1;
     int64_t length = 0, in_word = 0;
@@ -208,10 +199,12 @@ static int64_t walk_unicode(walk *w, const char *text, int64_t at, int64_t lengt
         utf8proc_category_t category = utf8proc_category(c);
         if (is_space(c, category))
             return flush(w) < 0 ? -1 : at;
-        if (is_dropped(c, category, w->rules))
+        if (c == 0 || c == 0xFFFD || category == UTF8PROC_CATEGORY_CC ||
+            category == UTF8PROC_CATEGORY_CF ||
+            (w->rules.huggingface && category == UTF8PROC_CATEGORY_CO))
             continue;
         const bool alone =
-            wg__is_ideograph(c) && !(w->rules.huggingface && is_between(c, 0x2B820, 0x2B91F));
+            wg__is_ideograph(c) && !(w->rules.huggingface && wg__is_within(c, 0x2B820, 0x2B91F));
         if ((alone && flush(w) < 0) ||
             wg__append(&w->characters, &w->character_count, &w->character_capacity, &c, sizeof c) <
                 0 ||

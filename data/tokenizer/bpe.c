@@ -1,5 +1,5 @@
-/* Byte-level byte-pair encoding: GPT-2's alphabet, making a tokenizer, encoding, decoding, JSON,
- * the files vocab.json and merges.txt, and training. See tokenizer.h and kind.h. */
+/* Byte-level byte-pair encoding (GPT-2): the alphabet of bytes, encoding, decoding, JSON, the files
+ * vocab.json and merges.txt, and training. See tokenizer.h and kind.h. */
 #include <string.h>
 
 #include "base/array.h"
@@ -11,12 +11,11 @@
 
 #define LARGEST_VOCABULARY INT64_C(10000000)
 #define LONGEST_PART 4096 /* bytes; longer parts are not words, and would take quadratic time */
-#define END_OF_TEXT "<|endoftext|>"
 #define SPECIAL_COUNT 1
 
 /* The bytes that do not print, in order: 0 to 0x20, 0x7F to 0xA0, 0xAD. */
-#define LOW 0x21             /* how many are below '!' */
-#define MIDDLE (0xA0 - 0x7E) /* how many are from 0x7F to 0xA0 */
+#define LOW 0x21             /* the number of bytes from 0 to 0x20 */
+#define MIDDLE (0xA0 - 0x7E) /* the number of bytes from 0x7F to 0xA0 */
 
 static int character_of(unsigned char byte) {
     if (byte < LOW)
@@ -55,7 +54,7 @@ int wg__set_merges(wg__merge_list *list, const wg__strings *vocabulary, int64_t 
     list->count = count;
     for (int64_t i = 0; i < count; i++) {
         memcpy(list->pairs[i], merges[i], sizeof merges[i]);
-        /* Adds a merge to the table under the id of the joined text. */
+        /* Finds the id of the joined text, and adds the merge to the table. */
         int32_t left = merges[i][0], right = merges[i][1];
         if (left < 0 || left >= vocabulary->count || right < 0 || right >= vocabulary->count)
             return wg_fail(WG_ERROR_FORMAT, where,
@@ -85,11 +84,6 @@ int wg__set_merges(wg__merge_list *list, const wg__strings *vocabulary, int64_t 
         pair->second = (int32_t)joined;
     }
     return 0;
-}
-
-void wg__clear_merges(wg__merge_list *list) {
-    wg__pair_table_clear(&list->table);
-    wg__free(list->pairs);
 }
 
 static int fill(wg__bpe *bpe, int64_t count, const char *const *tokens, int64_t merge_count,
@@ -128,7 +122,8 @@ wg_tokenizer *wg__bpe_new(int64_t count, const char *const *tokens, int64_t merg
 
 static void clear(wg_tokenizer *tokenizer) {
     wg__bpe *bpe = (wg__bpe *)tokenizer;
-    wg__clear_merges(&bpe->merges);
+    wg__pair_table_clear(&bpe->merges.table);
+    wg__free(bpe->merges.pairs);
     wg__splitter_free(bpe->splitter);
     wg__free(bpe->pattern);
 }
@@ -137,10 +132,10 @@ typedef struct encoding {
     const wg__bpe *bpe;
     wg__token_sink *sink;
     wg__merge_buffer buffer;
-    wg__text letters; /* of a part; only for whole_words */
+    wg__text letters; /* of the current part; only for whole_words */
 } encoding;
 
-/* Merges in place, at the end of the list of ids. */
+/* Appends the bytes of the part to the list of ids and merges them there. */
 static int encode_part(void *context, const char *part, int64_t length) {
     encoding *e = context;
     wg_token_list *list = &e->sink->list;
@@ -160,8 +155,7 @@ static int encode_part(void *context, const char *part, int64_t length) {
     if (wg__reserve(&list->ids, list->count, &list->capacity, list->count + length,
                     sizeof *list->ids) < 0)
         return -1;
-    int32_t *ids = list->ids;
-    ids += list->count;
+    int32_t *ids = list->ids + list->count;
     for (int64_t i = 0; i < length; i++)
         ids[i] = e->bpe->bytes[(unsigned char)part[i]];
     int64_t count = wg__merge(&e->bpe->merges.table, ids, length, &e->buffer);
@@ -171,15 +165,15 @@ static int encode_part(void *context, const char *part, int64_t length) {
     return wg__token_sink_flush(e->sink);
 }
 
-/* Splits a text and visits its parts. With `prefix_space` it begins with a space. */
-static int split(const wg__splitter *splitter, bool prefix_space, const char *text, int64_t length,
-                 wg__part_visitor visit, void *context) {
-    if (!prefix_space || *text == ' ')
-        return wg__split(splitter, text, length, visit, context);
+/* Splits a text, with a space before it if the options say so, and visits its parts. */
+static int split(const wg__bpe *bpe, const char *text, int64_t length, wg__part_visitor visit,
+                 void *context) {
+    if (!bpe->prefix_space || *text == ' ')
+        return wg__split(bpe->splitter, text, length, visit, context);
     wg__text spaced = {0};
     int status = -1;
     if (wg__text_append(&spaced, " ", 1) == 0 && wg__text_append(&spaced, text, length) == 0)
-        status = wg__split(splitter, spaced.bytes, spaced.length, visit, context);
+        status = wg__split(bpe->splitter, spaced.bytes, spaced.length, visit, context);
     wg__free(spaced.bytes);
     return status;
 }
@@ -187,10 +181,9 @@ static int split(const wg__splitter *splitter, bool prefix_space, const char *te
 static int encode(const wg_tokenizer *tokenizer, const char *text, int64_t length, bool first,
                   wg__token_sink *sink) {
     (void)first;
-    const wg__bpe *bpe = (const wg__bpe *)tokenizer;
-    encoding e = {.bpe = bpe, .sink = sink};
-    int status = split(bpe->splitter, bpe->prefix_space, text, length, encode_part, &e);
-    wg__merge_buffer_clear(&e.buffer);
+    encoding e = {.bpe = (const wg__bpe *)tokenizer, .sink = sink};
+    int status = split(e.bpe, text, length, encode_part, &e);
+    wg__free(e.buffer.block);
     wg__free(e.letters.bytes);
     return status;
 }
@@ -205,7 +198,7 @@ int wg__letters_to_bytes(const char *letters, int64_t length, wg__text *text) {
             byte = byte_of(b[0]);
         else if (length - at >= 2 && (b[0] & 0xE0) == 0xC0)
             byte = byte_of((b[0] & 0x1F) << 6 | (b[1] & 0x3F));
-        if (byte < 0) { /* a token outside the alphabet */
+        if (byte < 0) { /* not in the alphabet */
             text->length = before;
             return wg__text_append(text, letters, length);
         }
@@ -285,25 +278,20 @@ static int count_part(void *words, const char *part, int64_t length) {
     return length > LONGEST_PART ? 0 : wg__count_word(words, part, length);
 }
 
-/* Counts the parts of a text. The special token separates documents and is not counted. */
-static int count_parts(const wg__splitter *splitter, bool prefix_space, const char *text,
-                       int64_t length, wg__merge_training *words) {
-    const int64_t mark = (int64_t)strlen(END_OF_TEXT);
-    const char *end = text + length;
-    while (text < end) {
-        const char *found = memmem(text, (size_t)(end - text), END_OF_TEXT, (size_t)mark);
-        const char *stop = found ? found : end;
-        if (stop > text && split(splitter, prefix_space, text, stop - text, count_part, words) < 0)
-            return -1;
-        text = found ? found + mark : end;
-    }
-    return 0;
-}
-
+/* The special token separates documents and is not counted. */
 static int count_words(const wg_tokenizer *tokenizer, const char *text, int64_t length,
                        wg__merge_training *words) {
     const wg__bpe *bpe = (const wg__bpe *)tokenizer;
-    return count_parts(bpe->splitter, bpe->prefix_space, text, length, words);
+    const char *end = text + length;
+    while (text < end) {
+        const char *found =
+            memmem(text, (size_t)(end - text), WG__END_OF_TEXT, WG__END_OF_TEXT_LENGTH);
+        const char *stop = found ? found : end;
+        if (stop > text && split(bpe, text, stop - text, count_part, words) < 0)
+            return -1;
+        text = found ? found + WG__END_OF_TEXT_LENGTH : end;
+    }
+    return 0;
 }
 
 const wg__tokenizer_kind wg__bpe_kind = {
@@ -344,7 +332,8 @@ const char **wg__tokens_by_id(const json_t *object, int64_t *count, const char *
     return NULL;
 }
 
-/* Reads each line "left right", except a first line "#version...", as two ids. The count, or -1. */
+/* Reads each line "left right" as two ids; skips a first line "#version...". Returns the number of
+ * merges, or -1. */
 static int64_t read_merges(char *text, int64_t length, const wg__strings *vocabulary,
                            const char *name, int32_t (**merges)[2]) {
     int64_t count = 0, capacity = 0, number = 1;
@@ -456,7 +445,7 @@ int wg__bpe_save(const wg_tokenizer *tokenizer, const char *vocabulary_path,
 
 typedef struct trainer {
     wg_bpe_training settings;
-    wg__splitter *splitter;
+    wg__bpe splitting;        /* only `splitter` and `prefix_space` */
     wg__merge_training words; /* the pieces are the vocabulary without the special token */
 } trainer;
 
@@ -464,7 +453,7 @@ static int add_text(void *context, const char *text, int64_t length, const char 
     trainer *t = context;
     if (wg__utf8_check(text, length, name, "bpe_train") < 0)
         return -1;
-    return count_parts(t->splitter, t->settings.options.prefix_space, text, length, &t->words);
+    return count_words(&t->splitting.base, text, length, &t->words);
 }
 
 static int32_t split_word(const wg__merge_training *words, const char *word, int64_t length,
@@ -480,6 +469,7 @@ static int32_t split_word(const wg__merge_training *words, const char *word, int
 static wg_tokenizer *train(const wg__texts *texts, const wg_bpe_training *training) {
     trainer t = {.settings = training ? *training : (wg_bpe_training){0}};
     wg_bpe_training *s = &t.settings;
+    t.splitting.prefix_space = s->options.prefix_space;
     if (s->vocabulary_size == 0)
         s->vocabulary_size = 4096;
     if (s->min_frequency == 0)
@@ -492,15 +482,16 @@ static wg_tokenizer *train(const wg__texts *texts, const wg_bpe_training *traini
     else if (s->min_frequency < 1)
         status = wg_fail(WG_ERROR_ARGUMENT, "bpe_train", "min_frequency must be at least 1");
     else
-        t.splitter = wg__splitter_new(s->options.pattern ? s->options.pattern : WG__GPT2_PATTERN);
-    if (!t.splitter)
+        t.splitting.splitter =
+            wg__splitter_new(s->options.pattern ? s->options.pattern : WG__GPT2_PATTERN);
+    if (!t.splitting.splitter)
         status = -1;
     if (status == 0)
         status = wg__each_text(texts, "bpe_train", add_text, &t);
     if (status == 0 && t.words.words.count == 0)
         status = wg__fail_without_text(texts, "bpe_train");
     wg__strings *pieces = &t.words.pieces;
-    /* The 256 bytes in the order of their letters, as GPT-2's vocabulary begins. */
+    /* GPT-2's vocabulary begins with the 256 bytes in the order of their letters. */
     for (int character = 0; status == 0 && character < 0x200; character++) {
         char letter[2];
         const int byte = byte_of(character);
@@ -517,13 +508,13 @@ static wg_tokenizer *train(const wg__texts *texts, const wg_bpe_training *traini
     for (int64_t i = 0; tokens && i < pieces->count; i++)
         tokens[i] = wg__strings_text(pieces, i);
     if (tokens)
-        tokens[pieces->count] = END_OF_TEXT;
+        tokens[pieces->count] = WG__END_OF_TEXT;
     wg_tokenizer *tokenizer = tokens ? wg__bpe_new(count, tokens, t.words.merge_count,
                                                    (const int32_t(*)[2])t.words.merges, &s->options)
                                      : NULL;
     wg__free(tokens);
     wg__merge_training_clear(&t.words);
-    wg__splitter_free(t.splitter);
+    wg__splitter_free(t.splitting.splitter);
     return tokenizer;
 }
 

@@ -1,4 +1,4 @@
-/* Characters and bytes as tokens. See tokenizer.h. */
+/* Tokenizers of characters and of bytes: see tokenizer.h. */
 #include <stdio.h>
 #include <string.h>
 

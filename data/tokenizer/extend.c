@@ -1,4 +1,4 @@
-/* Extending a vocabulary: merging goes on in a new text. See tokenizer.h. */
+/* Extends a vocabulary by merges of new texts: see tokenizer.h. */
 #include <assert.h>
 #include <string.h>
 
@@ -11,9 +11,9 @@
 enum { LEAST_FREQUENCY = 2 };
 
 typedef struct extender {
-    wg__merge_training words; /* first, so that split_word finds the others */
+    wg__merge_training words; /* the first member: split_word casts it to the extender */
     const wg_tokenizer *tokenizer;
-    wg__token_sink sink; /* the tokens of the word that is split */
+    wg__token_sink sink; /* scratch: the tokens of a word */
 } extender;
 
 static int add_text(void *context, const char *text, int64_t length, const char *name) {
@@ -23,8 +23,8 @@ static int add_text(void *context, const char *text, int64_t length, const char 
     return e->tokenizer->kind->count_words(e->tokenizer, text, length, &e->words);
 }
 
-/* The pieces of the training are the vocabulary, so their numbers are ids. A word that fails leaves
- * its error pending, which ends the training. */
+/* Encodes a word: the initial pieces are the vocabulary, so their numbers are ids. After a failure
+ * the pending error ends the training. */
 static int32_t split_word(const wg__merge_training *words, const char *word, int64_t length,
                           int32_t *symbols) {
     extender *e = (extender *)words;
@@ -66,21 +66,21 @@ static int learn(extender *e, const wg__texts *texts, int64_t most) {
     return 0;
 }
 
-/* Appends the pieces of a token: itself, if it is an old one. The list may move as it grows, so the
- * pieces of a new token are read from the list by index. */
+/* Appends the old tokens that make a token. The list may move as it grows, so this reads the pieces
+ * of new tokens from the list by index. */
 static int append_pieces(const wg_vocabulary_extension *x, int64_t old_size, int32_t id,
                          wg_token_list *pieces) {
     if (id < old_size)
         return wg_token_list_append(pieces, id);
-    assert(pieces->ids); /* a new token was made of others, which are listed */
+    assert(pieces->ids); /* the list has the pieces of earlier new tokens */
     for (int64_t i = x->starts[id - old_size]; i < x->starts[id - old_size + 1]; i++)
         if (wg_token_list_append(pieces, pieces->ids[i]) < 0)
             return -1;
     return 0;
 }
 
-/* Lists the pieces of the new tokens, in the order in which they were made. Another merge may make
- * a token that is there already. */
+/* Lists the pieces of the new tokens, in the order of training. Skips merges that made an existing
+ * token. */
 static int list_pieces(const extender *e, wg_vocabulary_extension *x) {
     const wg__merge_training *t = &e->words;
     const int64_t old_size = e->tokenizer->vocabulary.count;
@@ -108,7 +108,7 @@ static int list_pieces(const extender *e, wg_vocabulary_extension *x) {
     return status;
 }
 
-/* Adds new tokens, and merges where the kind keeps a list of them, to the JSON of the tokenizer. */
+/* Adds the new tokens, and the merges if the kind has a list of merges, to the tokenizer's JSON. */
 static int extend_json(const extender *e, json_t *root) {
     const wg__merge_training *t = &e->words;
     const wg__tokenizer_kind *kind = e->tokenizer->kind;

@@ -1,5 +1,5 @@
-/* Tokenizers as files: our own JSON, loading a file of any format, and exporting the files of other
- * programs. See tokenizer.h. */
+/* Tokenizer files: Wengert's JSON, loading a file of any format, and exporting to the formats of
+ * other programs. See tokenizer.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,6 @@
 
 #define FORMAT_NAME "wengert-tokenizer"
 
-/* All kinds. */
 static const wg__tokenizer_kind *const kinds[] = {
     &wg__bpe_kind,     &wg__byte_kind,          &wg__char_kind,
     &wg__llama2c_kind, &wg__sentencepiece_kind, &wg__wordpiece_kind,
@@ -118,8 +117,8 @@ wg_tokenizer *wg__tokenizer_of_json(const json_t *root) {
     wg_tokenizer *tokenizer =
         wg_error_pending() ? NULL : kind->from_json(options, (int64_t)count, tokens);
     wg__free(tokens);
-    /* Old files of WordPiece have neither `special` nor `added`: there the kind has found its
-     * special tokens by their names. */
+    /* Old files of WordPiece have neither `special` nor `added`: wg__wordpiece_new found the
+     * special tokens by name. */
     if (!tokenizer || (!special && !added))
         return tokenizer;
     wg__tokenizer_clear_added(tokenizer);
@@ -145,7 +144,7 @@ wg_tokenizer *wg_tokenizer_from_json(const char *json) {
 
 #define LOAD "wg_tokenizer_load"
 
-/* Of special_tokens_map.json and tokenizer_config.json. */
+/* Keys of special_tokens_map.json and tokenizer_config.json. */
 static const char *const special_keys[WG_TOKEN_SPECIAL_COUNT] = {
     [WG_TOKEN_PAD] = "pad_token",   [WG_TOKEN_UNKNOWN] = "unk_token",
     [WG_TOKEN_CLASS] = "cls_token", [WG_TOKEN_SEPARATOR] = "sep_token",
@@ -153,7 +152,8 @@ static const char *const special_keys[WG_TOKEN_SPECIAL_COUNT] = {
     [WG_TOKEN_END] = "eos_token",
 };
 
-/* Loads GPT-2's two files, given the path of one of them; the other one is beside it. */
+/* Loads vocab.json and merges.txt (encoder.json and vocab.bpe) by the path of either; both are in
+ * the same folder. */
 static wg_tokenizer *load_bpe(const char *path, bool is_merges) {
     const char *const names[] = {is_merges ? "vocab.json" : "merges.txt",
                                  is_merges ? "encoder.json" : "vocab.bpe"};
@@ -173,7 +173,7 @@ static wg_tokenizer *load_bpe(const char *path, bool is_merges) {
     return NULL;
 }
 
-/* The JSON of a file beside `path`; NULL if there is none, or with an error. */
+/* Parses a JSON file in the folder of `path`. NULL without the file, or with an error. */
 static json_t *load_beside(const char *path, const char *name) {
     char *beside = wg__path_beside(path, name);
     int64_t length;
@@ -184,11 +184,11 @@ static json_t *load_beside(const char *path, const char *name) {
     return root;
 }
 
-/* ---- tokenizer_config.json: settings of the classes of huggingface/transformers ---- */
+/* ---- tokenizer_config.json: settings of huggingface/transformers ---- */
 
 #define SETTINGS_FILE "tokenizer_config.json"
 
-/* Refuses a setting that asks for other tokens. Returns -1 with FORMAT. */
+/* Refuses a setting that changes the tokens. Returns -1 with FORMAT. */
 static int refuse_setting(const char *key, const json_t *value, const char *wanted) {
     char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
     wg_fail(WG_ERROR_FORMAT, SETTINGS_FILE, "\"%s\" is %.100s; only %s is supported here", key,
@@ -197,7 +197,7 @@ static int refuse_setting(const char *key, const json_t *value, const char *want
     return -1;
 }
 
-/* True if a WordPiece tokenizer lower-cases texts. */
+/* True if the WordPiece tokenizer lower-cases texts. */
 static bool is_lower_case(const wg_tokenizer *tokenizer) {
     json_t *options = tokenizer->kind->options_to_json(tokenizer);
     const bool lower = json_is_true(json_object_get(options, "lower_case"));
@@ -205,15 +205,16 @@ static bool is_lower_case(const wg_tokenizer *tokenizer) {
     return lower;
 }
 
-/* A flag must be as the tokenizer is; null is the same as left out. */
-static int check_flag(const json_t *settings, const char *key, bool is) {
+/* Checks that a flag is null, missing, or equal to the tokenizer's. */
+static int check_flag(const json_t *settings, const char *key, bool wanted) {
     const json_t *value = json_object_get(settings, key);
-    return !value || json_is_null(value) || (json_is_boolean(value) && json_is_true(value) == is)
+    return !value || json_is_null(value) ||
+                   (json_is_boolean(value) && json_is_true(value) == wanted)
                ? 0
-               : refuse_setting(key, value, is ? "true" : "false");
+               : refuse_setting(key, value, wanted ? "true" : "false");
 }
 
-/* A list or an object that must be empty. */
+/* Checks that a list or object is empty or missing. */
 static int check_empty(const json_t *settings, const char *key) {
     const json_t *value = json_object_get(settings, key);
     return json_array_size(value) + json_object_size(value) == 0
@@ -221,8 +222,8 @@ static int check_empty(const json_t *settings, const char *key) {
                : refuse_setting(key, value, "an empty one");
 }
 
-/* Refuses added tokens that the tokenizer lacks: {"30522": {"content": "COVID-19", "special":
- * false}}. The library of the file finds them in a text before it splits the text. */
+/* Refuses ordinary added tokens that the tokenizer lacks: {"30522": {"content": "COVID-19",
+ * "special": false}}. Hugging Face's library finds them in a text before it splits the text. */
 static int check_added(const wg_tokenizer *tokenizer, const json_t *settings) {
     const char *key;
     json_t *token;
@@ -240,25 +241,24 @@ static int check_added(const wg_tokenizer *tokenizer, const json_t *settings) {
     return 0;
 }
 
-/* Refuses settings that ask for other tokens than this tokenizer gives. All other keys leave the
- * tokens of a text alone: names of special tokens, truncation, padding, decoding, templates of
- * chats. */
+/* Refuses settings that change the tokens of a text. All other keys do not: names of special
+ * tokens, truncation, padding, decoding, templates of chats. */
 static int check_settings(wg_tokenizer *tokenizer, const json_t *settings) {
     const wg__tokenizer_kind *kind = tokenizer->kind;
     int32_t *special = tokenizer->special;
     int status = check_flag(settings, "add_eos_token", false);
     if (status == 0 && kind == &wg__wordpiece_kind) {
-        /* Accents are dropped if letters are lower-cased, and every ideograph is a word. */
+        /* Wengert drops accents if it lower-cases letters, and makes every ideograph a word. */
         const bool lower = is_lower_case(tokenizer);
         const struct {
             const char *key;
-            bool is;
+            bool wanted;
         } flags[] = {{"do_lower_case", lower},
                      {"strip_accents", lower},
                      {"tokenize_chinese_chars", true},
                      {"do_basic_tokenize", true}};
         for (int i = 0; status == 0 && i < 4; i++)
-            status = check_flag(settings, flags[i].key, flags[i].is);
+            status = check_flag(settings, flags[i].key, flags[i].wanted);
         if (status == 0)
             status = check_empty(settings, "never_split");
     }
@@ -274,7 +274,7 @@ static int check_settings(wg_tokenizer *tokenizer, const json_t *settings) {
         status = check_added(tokenizer, settings);
     if (json_is_false(json_object_get(settings, "add_bos_token")) &&
         special[WG_TOKEN_BEGIN] != special[WG_TOKEN_END])
-        special[WG_TOKEN_BEGIN] = -1; /* no text begins with it */
+        special[WG_TOKEN_BEGIN] = -1;
     return status;
 }
 
@@ -283,7 +283,7 @@ static int check_settings(wg_tokenizer *tokenizer, const json_t *settings) {
 static wg_tokenizer *load_bytes(const char *path, const char *bytes, int64_t length) {
     if (bytes[strspn(bytes, " \t\r\n")] == '{') {
         json_t *root = wg__json_parse(bytes, length, path);
-        /* "format" may also be a token of GPT-2's vocabulary; its value is then an id. */
+        /* GPT-2's vocabulary may have a token "format", with a number as its value. */
         const bool is_gpt2 = !json_is_string(json_object_get(root, "format")) &&
                              json_is_integer(json_object_iter_value(json_object_iter(root)));
         wg_tokenizer *tokenizer = !root     ? NULL
@@ -294,13 +294,13 @@ static wg_tokenizer *load_bytes(const char *path, const char *bytes, int64_t len
         json_decref(root);
         return tokenizer;
     }
-    /* A SentencePiece model begins with a piece (field 1) that begins with its text (field 1). No
-     * text of tokens begins so, since an empty line is no token; nor does llama2.c's file, since no
-     * token's length has its second byte set. */
+    /* A SentencePiece model begins with a piece (tag '\n'), and the piece with its text (tag '\n').
+     * A vocab.txt cannot have these bytes, since an empty line is no token; nor can llama2.c's
+     * file, since no token is that long. */
     if (length > 3 && bytes[0] == '\n' && bytes[1] > 0 && bytes[2] == '\n')
         return wg__sentencepiece_read(bytes, length, path);
-    /* llama2.c's file begins with the length of the longest token in 32 bits, whose upper half is
-     * 0. A text has no NUL. */
+    /* llama2.c's file begins with the length of the longest token, 32 bits with a zero upper half.
+     * A text has no NUL. */
     if (length >= 12 && bytes[2] == '\0' && bytes[3] == '\0')
         return wg__llama2c_read(bytes, length, path);
     if (strncmp(bytes, "#version", 8) == 0)
@@ -315,9 +315,8 @@ static wg_tokenizer *load_bytes(const char *path, const char *bytes, int64_t len
     return tokenizer;
 }
 
-/* Sets the special tokens of encoders that are not known by their names in the vocabulary, such as
- * RoBERTa's <s>, which is also the class token: {"cls_token": "<s>"}, or {"cls_token": {"content":
- * "<s>"}}. */
+/* Sets missing special tokens of encoders by the keys of a JSON file: {"cls_token": "<s>"}, or
+ * {"cls_token": {"content": "<s>"}}. RoBERTa's <s> is known as the begin token only. */
 static int name_missing(wg_tokenizer *tokenizer, const json_t *names) {
     static const wg_special_token which[] = {WG_TOKEN_CLASS, WG_TOKEN_SEPARATOR, WG_TOKEN_MASK};
     for (size_t i = 0; i < sizeof which / sizeof which[0]; i++) {
@@ -349,7 +348,7 @@ static wg_tokenizer *load_file(const char *path) {
     return tokenizer;
 }
 
-/* The path of the file that is read of a folder; NULL if there is none, or without memory. */
+/* The path of the tokenizer file in a folder; NULL without a file, or with MEMORY. */
 static char *find_in_folder(const char *folder) {
     static const char *const names[] = {"wengert.json", "tokenizer.json", "tokenizer.model",
                                         "vocab.json",   "encoder.json",   "vocab.txt",
@@ -404,14 +403,14 @@ static int write_file(const char *folder, const char *name, const wg__text *text
     return status;
 }
 
-/* True for BPE that splits texts as GPT-2 does. */
+/* True for BPE that splits texts like GPT-2. */
 static bool is_gpt2(const wg_tokenizer *tokenizer) {
     const wg__bpe *bpe = (const wg__bpe *)tokenizer;
     return tokenizer->kind == &wg__bpe_kind && !bpe->whole_words &&
            strcmp(bpe->pattern, WG__GPT2_PATTERN) == 0;
 }
 
-/* The class of huggingface/transformers with its options; `model`: there is a tokenizer.model. */
+/* The class of huggingface/transformers with its options. `model`: a tokenizer.model exists. */
 static json_t *class_json(const wg_tokenizer *tokenizer, bool model) {
     if (tokenizer->kind == &wg__wordpiece_kind)
         return json_pack("{s:s, s:b, s:b, s:n}", "tokenizer_class", "BertTokenizer",
@@ -457,7 +456,7 @@ static int write_with(writer write, const wg_tokenizer *tokenizer, const char *f
     return status;
 }
 
-/* vocab.json and merges.txt, or vocab.txt. */
+/* Writes vocab.json and merges.txt, or vocab.txt: 1, 0 or -1. */
 static int write_vocabulary(const wg_tokenizer *tokenizer, const char *folder) {
     const bool is_bpe = is_gpt2(tokenizer);
     if (!is_bpe && tokenizer->kind != &wg__wordpiece_kind)
@@ -476,7 +475,7 @@ static int write_vocabulary(const wg_tokenizer *tokenizer, const char *folder) {
 int wg_tokenizer_export(const wg_tokenizer *tokenizer, const char *folder, bool *published) {
     if (!tokenizer || !folder || wg_error_pending())
         return -1;
-    /* Other formats know llama2.c's tokenizer as a SentencePiece model. */
+    /* In all formats except tokenizer.bin, llama2.c's tokenizer is a SentencePiece model. */
     const bool is_llama2c = tokenizer->kind == &wg__llama2c_kind;
     wg_tokenizer *pieces = is_llama2c ? wg__llama2c_to_sentencepiece(tokenizer) : NULL;
     const wg_tokenizer *other = is_llama2c ? pieces : tokenizer;

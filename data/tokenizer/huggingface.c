@@ -1,4 +1,4 @@
-/* Reading tokenizer.json of huggingface/tokenizers: one file with a model and the steps around it.
+/* Reads tokenizer.json of huggingface/tokenizers: a file with a model and the steps around it.
  *
  *     normalizer      characters replaced
  *     pre_tokenizer   the text split
@@ -7,12 +7,13 @@
  *     decoder         ids to text
  *     post_processor  special tokens around a text, which encoding here does not add
  *
- * Supported as far as the published files of these need it: BERT (WordPiece), GPT-2 and LLaMA 3
- * (byte-level BPE), LLaMA 1 and 2 (BPE with bytes for unknown characters), T5 (Unigram).
+ * Supports what these published files need: BERT (WordPiece), GPT-2 and LLaMA 3 (byte-level BPE),
+ * LLaMA 1 and 2 (BPE with bytes for unknown characters), T5 (Unigram). Refuses unsupported parts by
+ * name.
  *
- * The ids equal those of that library's encode(add_special_tokens=False), given the option
- * special_tokens. Without that option, unlike there, special tokens in the text are ordinary text.
- * An unsupported part is refused by its name. huggingface_write.c writes the file. */
+ * With the option special_tokens the ids equal the ids of the library's
+ * encode(add_special_tokens=False). Without the option, special tokens in the text are ordinary
+ * text; the library always finds them. huggingface_write.c writes the file. */
 #include <string.h>
 
 #include "data/tokenizer/kind.h"
@@ -21,12 +22,12 @@
 #include "data/internal.h"
 
 #define WHERE "tokenizer.json"
-#define DEEPEST 8 /* of sequences in sequences */
+#define DEEPEST 8 /* nested sequences */
 
 /* ---- Steps: normalizer, pre_tokenizer and decoder ----
- * Each is one step or a Sequence of steps. A step that is not listed here is refused. */
+ * Each part of the file is one step or a Sequence of steps. Unknown steps are refused. */
 
-/* The effect of the steps. */
+/* The settings that the steps make. */
 typedef struct steps {
     bool bert, cased; /* BertNormalizer and BertPreTokenizer */
     bool byte_level;
@@ -56,7 +57,7 @@ static bool says(const json_t *step, const char *key, const char *text) {
     return strcmp(text_of(step, key), text) == 0;
 }
 
-/* A boolean member, or `missing` if it is not there. */
+/* A boolean member, or `missing` without one. */
 static bool flag(const json_t *step, const char *key, bool missing) {
     const json_t *value = json_object_get(step, key);
     return json_is_boolean(value) ? json_is_true(value) : missing;
@@ -67,7 +68,8 @@ static int refuse_step(const step_reading *r, const char *type, const char *why)
                    r->part, type, why);
 }
 
-/* The first member of an object that is not among `known`, up to NULL, and is not null; or NULL. */
+/* The first member of an object that is not null and not in `known`, a list that ends with NULL; or
+ * NULL. */
 static const char *unknown_member(const json_t *object, const char *const *known) {
     const char *key;
     json_t *value;
@@ -155,23 +157,6 @@ static int read_normalizer(step_reading *r, const json_t *step, const char *type
     return refuse_step(r, type, "");
 }
 
-static int read_metaspace(step_reading *r, const json_t *step) {
-    wg__piece_settings *pieces = &r->steps->pieces;
-    const char *scheme = text_of(step, "prepend_scheme");
-    if (!says(step, "replacement", WG__SPACE_SYMBOL) || r->metaspace)
-        return refuse_step(r, "Metaspace", " twice, or with another character than U+2581");
-    bool always =
-        *scheme == '\0' ? flag(step, "add_prefix_space", true) : strcmp(scheme, "always") == 0;
-    bool first = strcmp(scheme, "first") == 0;
-    if (*scheme != '\0' && !always && !first && strcmp(scheme, "never") != 0)
-        return refuse_step(r, "Metaspace", " with such a prepend_scheme");
-    r->metaspace = true;
-    pieces->prefix = always || first ? WG__PREFIX_MISSING : WG__PREFIX_NONE;
-    pieces->prefix_first = first;
-    pieces->split_words = flag(step, "split", true);
-    return 0;
-}
-
 static int read_pre_tokenizer(step_reading *r, const json_t *step, const char *type) {
     steps *s = r->steps;
     if (strcmp(type, "BertPreTokenizer") == 0) {
@@ -201,7 +186,22 @@ static int read_pre_tokenizer(step_reading *r, const json_t *step, const char *t
         r->whitespace = s->pieces.split_spaces = true;
         return 0;
     }
-    return strcmp(type, "Metaspace") == 0 ? read_metaspace(r, step) : refuse_step(r, type, "");
+    if (strcmp(type, "Metaspace") == 0) {
+        const char *scheme = text_of(step, "prepend_scheme");
+        if (!says(step, "replacement", WG__SPACE_SYMBOL) || r->metaspace)
+            return refuse_step(r, type, " twice, or with another character than U+2581");
+        const bool first = strcmp(scheme, "first") == 0;
+        const bool always =
+            *scheme == '\0' ? flag(step, "add_prefix_space", true) : strcmp(scheme, "always") == 0;
+        if (*scheme != '\0' && !always && !first && strcmp(scheme, "never") != 0)
+            return refuse_step(r, type, " with such a prepend_scheme");
+        r->metaspace = true;
+        s->pieces.prefix = always || first ? WG__PREFIX_MISSING : WG__PREFIX_NONE;
+        s->pieces.prefix_first = first;
+        s->pieces.split_words = flag(step, "split", true);
+        return 0;
+    }
+    return refuse_step(r, type, "");
 }
 
 static int read_decoder(step_reading *r, const json_t *step, const char *type) {
@@ -235,7 +235,7 @@ static int read_all_steps(const json_t *root, const char *name, steps *steps) {
     r.part = "decoder";
     if (read_steps(&r, json_object_get(root, "decoder"), "decoders", read_decoder, 0) < 0)
         return -1;
-    /* Checks that the steps go together, and sets what depends on several. */
+    /* Checks combinations of steps, and makes the settings that depend on several steps. */
     wg__piece_settings *pieces = &steps->pieces;
     r.part = "normalizer";
     if (r.normalizer_bert && !steps->bert)
@@ -261,7 +261,7 @@ typedef struct reading {
     const char *name;
     const json_t *model, *added;
     steps steps;
-    const char **tokens; /* the model's, then the added ones after them */
+    const char **tokens; /* the model's tokens, then added tokens */
     double *scores;      /* Unigram's */
     int64_t model_count, count;
     int32_t unknown; /* -1: none */
@@ -269,11 +269,6 @@ typedef struct reading {
 } reading;
 
 /* ---- Vocabulary ---- */
-
-static int64_t added_id(const json_t *token) {
-    const json_t *id = json_object_get(token, "id");
-    return json_is_integer(id) ? (int64_t)json_integer_value(id) : -1;
-}
 
 static int read_vocabulary(reading *r) {
     const json_t *vocabulary = json_object_get(r->model, "vocab");
@@ -308,13 +303,14 @@ static int read_vocabulary(reading *r) {
     wg__free(by_id);
     if (status < 0)
         return -1;
-    /* Added tokens of the model's vocabulary have the same text there; the others get the next ids,
-     * and no id may be left out. */
+    /* An added token has an id of the model's vocabulary, with the same text, or one of the next
+     * ids, without gaps. */
     size_t i;
     json_t *token;
     json_array_foreach((json_t *)r->added, i, token) {
         const char *text = json_string_value(json_object_get(token, "content"));
-        int64_t id = added_id(token);
+        const json_t *number = json_object_get(token, "id");
+        const int64_t id = json_is_integer(number) ? (int64_t)json_integer_value(number) : -1;
         if (!text || id < 0 || id >= capacity)
             return wg_fail(WG_ERROR_FORMAT, WHERE,
                            "%s: added token %zu has no content, or an id beyond the vocabulary",
@@ -334,7 +330,7 @@ static int read_vocabulary(reading *r) {
     return 0;
 }
 
-/* Reads the merges: "left right", or in newer files ["left", "right"]. */
+/* Reads the merges: "left right", or ["left", "right"] in newer files. */
 static int read_merges(const reading *r, int32_t (**merges)[2], int64_t *count) {
     const json_t *list = json_object_get(r->model, "merges");
     wg__strings known = {0};
@@ -410,7 +406,7 @@ static wg_tokenizer *make_pieces(reading *r, bool unigram) {
                               read_merges(r, &merges, &model.merge_count) == 0))) {
         memset(types, WG__PIECE_NORMAL, (size_t)r->count);
         if (json_is_true(json_object_get(r->model, "byte_fallback"))) {
-            /* Marks the tokens <0x00> to <0xFF>; true if all 256 are there. */
+            /* Finds the tokens <0x00> to <0xFF>; byte_fallback needs all 256. */
             int found = 0;
             for (int64_t i = 0; i < r->count; i++) {
                 const char *t = r->tokens[i];
@@ -428,9 +424,9 @@ static wg_tokenizer *make_pieces(reading *r, bool unigram) {
         size_t i;
         json_t *token;
         json_array_foreach((json_t *)r->added, i, token) {
-            if (json_is_true(json_object_get(token, "special")) ||
-                added_id(token) >= r->model_count)
-                types[added_id(token)] = WG__PIECE_CONTROL;
+            const json_int_t id = json_integer_value(json_object_get(token, "id"));
+            if (json_is_true(json_object_get(token, "special")) || id >= r->model_count)
+                types[id] = WG__PIECE_CONTROL;
         }
         types[r->unknown] = WG__PIECE_UNKNOWN;
         model.types = types;
@@ -512,11 +508,12 @@ static int add_tokens(const reading *r, wg_tokenizer *tokenizer) {
         const char *unknown = unknown_member(entry, known);
         if (json_is_true(json_object_get(entry, "single_word")))
             unknown = "single_word";
-        wg__added_token token = {
-            (int32_t)added_id(entry), json_is_true(json_object_get(entry, "special")),
-            json_is_true(json_object_get(entry, "lstrip")),
-            json_is_true(json_object_get(entry, "rstrip")),
-            r->normalizes && json_is_true(json_object_get(entry, "normalized"))};
+        wg__added_token token = {(int32_t)json_integer_value(json_object_get(entry, "id")),
+                                 json_is_true(json_object_get(entry, "special")),
+                                 json_is_true(json_object_get(entry, "lstrip")),
+                                 json_is_true(json_object_get(entry, "rstrip")),
+                                 r->normalizes &&
+                                     json_is_true(json_object_get(entry, "normalized"))};
         if (token.normalized && !token.special)
             unknown = "normalized";
         if (unknown)
@@ -530,8 +527,8 @@ static int add_tokens(const reading *r, wg_tokenizer *tokenizer) {
     return wg__tokenizer_find_special(tokenizer);
 }
 
-/* Of the file, its truncation and padding are settings of a call there; special tokens around a
- * text, the post_processor's, are what an objective puts around it here. */
+/* Refuses unknown members. Ignores truncation and padding, which are settings of the library's
+ * calls, and the post_processor: here, objectives put the special tokens around a text. */
 static int check_root(const json_t *root, const char *name) {
     static const char *const parts[] = {"version",        "truncation",
                                         "padding",        "added_tokens",

@@ -1,4 +1,4 @@
-/* Writing tokenizer.json of huggingface/tokenizers; huggingface.c reads it. */
+/* Writes tokenizer.json of huggingface/tokenizers; huggingface.c reads it. */
 #include <string.h>
 
 #include "base/array.h"
@@ -6,7 +6,7 @@
 #include "data/tokenizer/kind.h"
 #include "data/tokenizer/sentencepiece.h"
 
-/* The parts of a file, which file_of takes over. NULL: there was no memory. */
+/* The parts of a file; file_of owns and frees them. NULL: no memory. */
 typedef struct parts {
     json_t *normalizer, *pre_tokenizer, *post_processor, *decoder, *model;
 } parts;
@@ -24,27 +24,24 @@ static json_t *vocabulary_json(const wg_tokenizer *tokenizer) {
     return object;
 }
 
-static json_t *added_json(const wg_tokenizer *tokenizer) {
-    json_t *list = json_array();
+static json_t *file_of(const wg_tokenizer *tokenizer, parts p) {
+    json_t *added = json_array();
     for (int64_t id = 0; tokenizer->added_by_id && id < tokenizer->vocabulary.count; id++) {
         const int32_t number = tokenizer->added_by_id[id];
         if (number < 0)
             continue;
         const wg__added_token *token = &tokenizer->added[number];
-        wg__json_append(
-            &list, json_pack("{s:I, s:s, s:b, s:b, s:b, s:b, s:b}", "id", (json_int_t)id, "content",
-                             wg__strings_text(&tokenizer->added_texts, number), "single_word", 0,
-                             "lstrip", token->strip_left, "rstrip", token->strip_right,
-                             "normalized", token->normalized, "special", token->special));
+        wg__json_append(&added,
+                        json_pack("{s:I, s:s, s:b, s:b, s:b, s:b, s:b}", "id", (json_int_t)id,
+                                  "content", wg__strings_text(&tokenizer->added_texts, number),
+                                  "single_word", 0, "lstrip", token->strip_left, "rstrip",
+                                  token->strip_right, "normalized", token->normalized, "special",
+                                  token->special));
     }
-    return list;
-}
-
-static json_t *file_of(const wg_tokenizer *tokenizer, parts p) {
     return json_pack("{s:s, s:n, s:n, s:o, s:o, s:o, s:o, s:o, s:o}", "version", "1.0",
-                     "truncation", "padding", "added_tokens", added_json(tokenizer), "normalizer",
-                     p.normalizer, "pre_tokenizer", p.pre_tokenizer, "post_processor",
-                     p.post_processor, "decoder", p.decoder, "model", p.model);
+                     "truncation", "padding", "added_tokens", added, "normalizer", p.normalizer,
+                     "pre_tokenizer", p.pre_tokenizer, "post_processor", p.post_processor,
+                     "decoder", p.decoder, "model", p.model);
 }
 
 static json_t *merges_json(const wg__strings *vocabulary, const wg__merge_list *merges) {
@@ -134,7 +131,7 @@ static json_t *pieces_pre_tokenizer(const wg__pieces *p) {
     return sequence("pretokenizers", steps);
 }
 
-/* Special tokens around a text: <s> before it (LLaMA), or </s> after it (unigram models: T5). */
+/* The special token of a text: <s> before it (LLaMA), or </s> after it (unigram models: T5). */
 static json_t *pieces_processor(const wg__pieces *p) {
     const bool end = p->settings.unigram;
     const int32_t id = p->base.special[end ? WG_TOKEN_END : WG_TOKEN_BEGIN];
@@ -157,14 +154,14 @@ static json_t *pieces_processor(const wg__pieces *p) {
                      id, "tokens", token);
 }
 
-/* The scores as a list of merges, the best pieces first. */
+/* A list of merges for BPE by scores, the best pieces first. */
 static json_t *merges_of_scores(const wg__pieces *p) {
     const int64_t count = p->base.vocabulary.count;
     int64_t *order = wg__sorted_indices(0, count, wg__largest_first, p->scores);
     json_t *list = order ? json_array() : NULL;
     for (int64_t i = 0; list && i < count; i++)
         if (p->types[order[i]] == WG__PIECE_NORMAL) {
-            /* Appends each pair of pieces that joined is this piece, as "left right". */
+            /* Appends "left right" for each pair of pieces that makes this piece. */
             const int64_t id = order[i];
             const wg__strings *vocabulary = &p->base.vocabulary;
             const char *text = wg__strings_text(vocabulary, id);
@@ -205,7 +202,7 @@ static bool is_expressible(const wg_tokenizer *tokenizer) {
     const wg__bpe *bpe = (const wg__bpe *)tokenizer;
     if (tokenizer->kind == &wg__bpe_kind)
         return !bpe->prefix_space || strcmp(bpe->pattern, WG__GPT2_PATTERN) == 0;
-    if (tokenizer->kind == &wg__char_kind) /* that library silently drops unknown characters */
+    if (tokenizer->kind == &wg__char_kind) /* the library silently drops unknown characters */
         return tokenizer->special[WG_TOKEN_UNKNOWN] >= 0;
     if (tokenizer->kind == &wg__sentencepiece_kind) {
         const wg__pieces *p = (const wg__pieces *)tokenizer;
@@ -250,10 +247,10 @@ static json_t *whole_file(const wg_tokenizer *tokenizer) {
     }
     if (tokenizer->kind == &wg__bpe_kind) {
         const wg__bpe *bpe = (const wg__bpe *)tokenizer;
-        const bool own = strcmp(bpe->pattern, WG__GPT2_PATTERN) != 0;
+        const bool is_gpt2 = strcmp(bpe->pattern, WG__GPT2_PATTERN) == 0;
         const bpe_model model = {.ignore_merges = bpe->whole_words,
                                  .merges = merges_json(&tokenizer->vocabulary, &bpe->merges)};
-        return byte_level_file(tokenizer, own ? bpe->pattern : NULL, bpe->prefix_space,
+        return byte_level_file(tokenizer, is_gpt2 ? NULL : bpe->pattern, bpe->prefix_space,
                                bpe_json(tokenizer, &model));
     }
     if (tokenizer->kind == &wg__byte_kind) {

@@ -1,13 +1,13 @@
-/* The tokenizer.bin of karpathy/llama2.c: LLaMA's SentencePiece BPE as its export.py writes it.
- * wg_tokenizer_load reads it, wg_tokenizer_export writes it.
+/* The tokenizer.bin of karpathy/llama2.c: LLaMA's SentencePiece BPE, written by llama2.c's
+ * export.py. wg_tokenizer_load reads it, wg_tokenizer_export writes it.
  *
  *     int32       the length of the longest token
  *     per token   float32 score, int32 length, bytes       little-endian, up to the end of the file
  *
- * Tokens 0 to 2 are <unk>, <s> and </s>, 3 to 258 the bytes. Spaces are written as spaces. A text
- * gets a space before it; a character that is not a token becomes its bytes; then neighbours are
- * joined, the pair that makes the token of the best score first. The ids equal those of run.c,
- * except that no text becomes <s> or </s> unless special tokens are asked for. */
+ * Tokens 0 to 2 are <unk>, <s> and </s>; 3 to 258 are the bytes. Spaces are spaces, not U+2581.
+ * Encoding puts a space before the text, replaces characters that are no tokens by their bytes, and
+ * joins neighbours, first the pair that makes the token with the best score. The ids equal the ids
+ * of run.c, except that <s> and </s> in a text are found only with the option special_tokens. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,7 @@
 #define WHERE "llama2c"
 #define FIRST_BYTE 3        /* the token of byte 0 */
 #define FIRST_PIECE 259     /* after the bytes */
-#define WORST_SCORE (-1e10) /* run.c does not join to tokens of a lower score */
+#define WORST_SCORE (-1e10) /* run.c joins only to tokens with a better score */
 
 typedef struct llama2c {
     wg_tokenizer base;
@@ -31,7 +31,7 @@ typedef struct llama2c {
     int32_t ascii[128];
 } llama2c;
 
-/* Adds each pair of tokens that joined is this token. */
+/* Adds each pair of tokens that makes this token. */
 static int add_pairs(llama2c *l, int32_t id, int32_t rank) {
     const wg__strings *vocabulary = &l->base.vocabulary;
     const char *text = wg__strings_text(vocabulary, id);
@@ -112,8 +112,8 @@ wg_tokenizer *wg__llama2c_read(const char *bytes, int64_t length, const char *na
         wg_fail(WG_ERROR_FORMAT, WHERE, "%s is cut short", name);
         return NULL;
     }
-    const size_t most = (size_t)length / 9 + 1; /* a token takes 9 bytes of the file or more */
-    const char *at = bytes + 4 /* behind the length of the longest token */, *end = bytes + length;
+    const size_t most = (size_t)length / 9 + 1; /* a token has at least 9 bytes in the file */
+    const char *at = bytes + 4, *end = bytes + length; /* skips the length of the longest token */
     char *texts = wg__alloc((size_t)length), *text = texts;
     const char **tokens = wg__alloc_array(most, sizeof *tokens);
     double *scores = wg__alloc_array(most, sizeof *scores);
@@ -151,8 +151,8 @@ wg_tokenizer *wg__llama2c_read(const char *bytes, int64_t length, const char *na
     return tokenizer;
 }
 
-/* Copies a vocabulary to `texts`, with every `from` in its pieces replaced by `to`, and the special
- * tokens by `special`. tokens[i] points into `texts`. */
+/* Copies a vocabulary to `texts` with every `from` in its pieces replaced by `to`, and with the
+ * texts `special` for the special tokens. tokens[i] points into `texts`. */
 static int replace_spaces(const wg__strings *vocabulary, const char *from, const char *to,
                           const char *const special[FIRST_BYTE], wg__text *texts,
                           const char **tokens) {
@@ -208,7 +208,7 @@ wg_tokenizer *wg__llama2c_to_sentencepiece(const wg_tokenizer *tokenizer) {
     return wg__tokenizer_checked(pieces, status);
 }
 
-/* True for a tokenizer with the layout that wg__llama2c_to_sentencepiece makes. */
+/* True for the layout of the tokenizers of wg__llama2c_to_sentencepiece. */
 static bool has_llama_layout(const wg__pieces *p) {
     const wg__piece_settings *s = &p->settings;
     const int64_t count = p->base.vocabulary.count;
@@ -225,18 +225,19 @@ static bool has_llama_layout(const wg__pieces *p) {
 
 int wg__llama2c_write(const wg_tokenizer *tokenizer, wg__text *out) {
     static const char *const special[] = {"<unk>", "\n<s>\n", "\n</s>\n"};
-    const bool own = tokenizer->kind == &wg__llama2c_kind;
+    const bool is_llama2c = tokenizer->kind == &wg__llama2c_kind;
     const wg__pieces *pieces =
         tokenizer->kind == &wg__sentencepiece_kind ? (const wg__pieces *)tokenizer : NULL;
-    if (!own && (!pieces || !has_llama_layout(pieces)))
+    if (!is_llama2c && (!pieces || !has_llama_layout(pieces)))
         return 0;
     const int64_t count = tokenizer->vocabulary.count;
     const char **tokens = wg__alloc_array(count + 1, sizeof *tokens);
     wg__text texts = {0};
-    const double *scores = own ? ((const llama2c *)tokenizer)->scores : pieces->scores;
-    int status = tokens ? replace_spaces(&tokenizer->vocabulary, WG__SPACE_SYMBOL,
-                                         own ? WG__SPACE_SYMBOL : " ", special, &texts, tokens)
-                        : -1;
+    const double *scores = is_llama2c ? ((const llama2c *)tokenizer)->scores : pieces->scores;
+    int status = tokens
+                     ? replace_spaces(&tokenizer->vocabulary, WG__SPACE_SYMBOL,
+                                      is_llama2c ? WG__SPACE_SYMBOL : " ", special, &texts, tokens)
+                     : -1;
     uint8_t bytes[8];
     int64_t longest = 0;
     for (int64_t i = 0; status == 0 && i < count; i++)
@@ -264,8 +265,7 @@ static int encode(const wg_tokenizer *tokenizer, const char *text, int64_t lengt
     if (wg__reserve(&list->ids, list->count, &list->capacity, list->count + length + 1,
                     sizeof *list->ids) < 0)
         return -1;
-    int32_t *ids = list->ids;
-    ids += list->count;
+    int32_t *ids = list->ids + list->count;
     int64_t count = 0, size;
     ids[count++] = l->space;
     for (int64_t at = 0; at < length; at += size) {
@@ -280,7 +280,7 @@ static int encode(const wg_tokenizer *tokenizer, const char *text, int64_t lengt
     }
     wg__merge_buffer buffer = {0};
     count = wg__merge(&l->merges, ids, count, &buffer);
-    wg__merge_buffer_clear(&buffer);
+    wg__free(buffer.block);
     if (count < 0)
         return -1;
     list->count += count;
@@ -292,7 +292,7 @@ static int decode(const wg_tokenizer *tokenizer, int32_t id, const wg_decode_opt
     (void)options;
     const char *token = wg__strings_text(&tokenizer->vocabulary, id);
     if (id < FIRST_BYTE) {
-        state->begun = false; /* the space before the text is removed after <s>, too */
+        state->begun = false; /* also removes the space after <s> */
         const char *name = wg__strings_text(&tokenizer->added_texts, tokenizer->added_by_id[id]);
         return wg__text_append(text, name, (int64_t)strlen(name));
     }

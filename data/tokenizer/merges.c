@@ -6,7 +6,7 @@
 #include "data/tokenizer/merges.h"
 #include "data/tokenizer/text_file.h"
 
-/* Up to so many ids, scanning all of them for each merge is faster than a heap. */
+/* Up to this number of ids, scanning all of them for each merge is faster than a heap. */
 #define SHORT 48
 #define NO_RANK INT32_MAX
 
@@ -24,7 +24,7 @@ wg__pair *wg__pair_table_add(wg__pair_table *table, int32_t left, int32_t right)
     if (slot)
         return slot;
     uint64_t size = table->slots ? table->mask + 1 : 0;
-    if ((uint64_t)(table->count + 1) * 2 > size) { /* half of the slots stay free, or more */
+    if ((uint64_t)(table->count + 1) * 2 > size) { /* at least half of the slots stay free */
         size = size ? size * 2 : 64;
         wg__pair *slots = wg__alloc_array(size, sizeof *slots);
         if (!slots)
@@ -88,8 +88,8 @@ static int64_t merge_short(const wg__pair_table *merges, int32_t *ids, int64_t c
 }
 
 /* ---- Applying merges to many ids ----
- * A linked list of the remaining ids, and a heap of the pairs that may be joined. An outdated entry
- * stays in the heap and is skipped when it is popped. */
+ * A linked list of the remaining ids, and a heap of the pairs that may be joined. Outdated entries
+ * stay in the heap; pop's caller skips them. */
 
 typedef struct entry {
     int32_t rank, at;
@@ -97,8 +97,7 @@ typedef struct entry {
 
 typedef struct link {
     int32_t previous, next; /* -1: none */
-    candidate
-        pair; /* of this id and the next; NO_RANK also for an id that was joined to the previous */
+    candidate pair; /* of this id and the next; NO_RANK if the id was joined to the previous one */
 } link;
 
 typedef struct entry_heap {
@@ -188,11 +187,6 @@ int64_t wg__merge(const wg__pair_table *merges, int32_t *ids, int64_t count,
                           : merge_long(merges, ids, count, buffer);
 }
 
-void wg__merge_buffer_clear(wg__merge_buffer *buffer) {
-    wg__free(buffer->block);
-    *buffer = (wg__merge_buffer){0};
-}
-
 static int compare_scores(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return x > y ? -1 : x < y;
@@ -224,10 +218,10 @@ typedef struct wg__counted_pair {
     int64_t last_place; /* index in training.places; -1: none */
 } pair;
 
-/* A word in which a pair occurs, or occurred before a merge. */
+/* A word that has a pair, or had it before a merge. */
 typedef struct wg__pair_place {
     int32_t word;
-    int64_t previous; /* place of the same pair, or -1 */
+    int64_t previous; /* the previous place of the same pair, or -1 */
 } place;
 
 typedef struct wg__training_entry {
@@ -293,20 +287,19 @@ static int64_t pair_number(trainer *t, int32_t left, int32_t right) {
     return t->pair_count++;
 }
 
-/* Adds the pairs of a word to their counts, `sign` times. With `note`, it also records the word as
- * a place of the pairs that contain the piece `fresh` (of all pairs, if `fresh` is -1). The places
- * of the other pairs have been recorded before. */
-static int count_pairs(trainer *t, int64_t word, int sign, bool note, int32_t fresh) {
+/* Adds `sign` times the word's count to the counts of its pairs. With `record`, the word becomes a
+ * place of the pairs that contain the piece `fresh` (-1: of all pairs). All other pairs have the
+ * word as a place already. */
+static int count_pairs(trainer *t, int64_t word, int sign, bool record, int32_t fresh) {
     const int32_t *symbols = t->symbols + t->word_starts[word];
     for (int32_t i = 0; i + 1 < t->word_lengths[word]; i++) {
         int64_t number = pair_number(t, symbols[i], symbols[i + 1]);
         if (number < 0)
             return -1;
         t->pairs[number].count += sign * t->word_counts[word];
-        if (!note || (fresh >= 0 && symbols[i] != fresh && symbols[i + 1] != fresh))
+        if (!record || (fresh >= 0 && symbols[i] != fresh && symbols[i + 1] != fresh))
             continue;
-        /* Words are noted one after the other, so the last place of a pair that occurs twice in
-         * this word is this word already. */
+        /* A pair may occur twice in a word: then its last place is this word already. */
         const place p = {(int32_t)word, t->pairs[number].last_place};
         if (p.previous >= 0 && t->places[p.previous].word == p.word)
             continue;
@@ -341,7 +334,7 @@ static int push_pairs(trainer *t, int64_t word, int32_t fresh) {
 
 static int merge(trainer *t, int64_t number) {
     int32_t left = t->pairs[number].left, right = t->pairs[number].right;
-    /* The piece that two neighbours make: their texts joined, without the prefix of the second. */
+    /* The text of the new piece: both texts, without the prefix (##) of the second. */
     wg__text text = {0};
     int64_t piece = -1;
     if (wg__text_append(&text, wg__strings_text(&t->pieces, left),
@@ -364,7 +357,7 @@ static int merge(trainer *t, int64_t number) {
             continue;
         if (count_pairs(t, word, -1, false, merged) < 0)
             return -1;
-        /* Joins every (left, right) of a word. */
+        /* Joins every (left, right) in the word. */
         int32_t *symbols = t->symbols + t->word_starts[word];
         int32_t length = t->word_lengths[word], count = 0;
         for (int32_t i = 0; i < length; i++) {
@@ -380,19 +373,6 @@ static int merge(trainer *t, int64_t number) {
         if (push_pairs(t, t->places[p].word, merged) < 0)
             return -1;
     return 0;
-}
-
-static int64_t count_characters(const char *text) {
-    int64_t count = 0;
-    for (; *text; text += wg__utf8_length(text))
-        count++;
-    return count;
-}
-
-static bool too_long(const trainer *t, const pair *p) {
-    return t->most_characters && count_characters(wg__strings_text(&t->pieces, p->left)) +
-                                         count_characters(wg__strings_text(&t->pieces, p->right)) >
-                                     t->most_characters;
 }
 
 int wg__learn_merges(trainer *t, wg__word_splitter split) {
@@ -414,7 +394,7 @@ int wg__learn_merges(trainer *t, wg__word_splitter split) {
         if (heap_push(t, p) < 0)
             return -1;
     while (t->heap_count > 0 && t->pieces.count < t->most_pieces) {
-        /* Takes the top of the heap; the last entry sinks down from there. */
+        /* Pops the top of the heap: the last entry sinks down from there. */
         heap_entry *heap = t->heap, top = heap[0], last = heap[--t->heap_count];
         int64_t i = 0;
         for (;;) {
@@ -429,11 +409,18 @@ int wg__learn_merges(trainer *t, wg__word_splitter split) {
             i = child;
         }
         heap[i] = last;
-        int64_t count = t->pairs[top.pair].count;
-        if (count < t->min_frequency || too_long(t, &t->pairs[top.pair]))
+
+        /* Merges the pair, or pushes it again if its count has fallen since. */
+        const pair *best = &t->pairs[top.pair];
+        int64_t characters = 0;
+        for (int side = 0; t->most_characters && side < 2; side++) {
+            const int32_t piece = side == 0 ? best->left : best->right;
+            characters += wg__utf8_count(wg__strings_text(&t->pieces, piece),
+                                         wg__strings_length(&t->pieces, piece));
+        }
+        if (best->count < t->min_frequency || characters > t->most_characters)
             continue;
-        int status = top.count == count ? merge(t, top.pair) : heap_push(t, top.pair);
-        if (status < 0)
+        if ((top.count == best->count ? merge : heap_push)(t, top.pair) < 0)
             return -1;
     }
     return 0;
@@ -495,10 +482,4 @@ int64_t wg__alphabet_covering(const wg__alphabet *a) {
     while (count < a->count && (double)covered < COVERAGE * (double)total)
         covered += a->letters[count++].count;
     return count;
-}
-
-void wg__alphabet_clear(wg__alphabet *a) {
-    wg__strings_clear(&a->texts);
-    wg__free(a->letters);
-    *a = (wg__alphabet){0};
 }

@@ -1,5 +1,5 @@
-/* Byte-pair merges (Sennrich et al. 2016): applying them to a text, and learning them from one.
- * Used by BPE, WordPiece's training, SentencePiece and llama2.c. */
+/* Byte-pair merges (Sennrich et al. 2016): applying merges to a text, and learning them from a
+ * text. Used by BPE, WordPiece's training, SentencePiece and llama2.c. */
 #ifndef WG_DATA_TOKENIZER_MERGES_H
 #define WG_DATA_TOKENIZER_MERGES_H
 
@@ -28,8 +28,8 @@ typedef struct wg__pair_table {
     int64_t count;
 } wg__pair_table;
 
-/* Returns the pair's slot. A new slot has first = second = -1. The caller may write first and
- * second until the next call. left and right are 0 or more. NULL with MEMORY. */
+/* Returns the pair's slot, for the caller to write first and second until the next call. A new slot
+ * has first = second = -1. left and right are 0 or more. NULL with MEMORY. */
 wg__pair *wg__pair_table_add(wg__pair_table *table, int32_t left, int32_t right);
 
 /* Frees the slots and makes the table empty. */
@@ -55,8 +55,8 @@ static inline const wg__pair *wg__pair_table_find(const wg__pair_table *table, i
 }
 
 /* ---- Applying merges ----
- * Of all neighbours that are a pair of the table, the pair of the lowest rank is joined first, and
- * of equal ranks the leftmost, until no neighbours are a pair.
+ * Joins neighbours that are a pair of the table, the pair with the lowest rank first, the leftmost
+ * of equal ranks, until no neighbours are a pair.
  *
  *     l o w e r     (l, o) 3   (o, w) 9   (e, r) 1       ranks from the table
  *     l o w er      (l, o) 3   (o, w) 9
@@ -64,45 +64,43 @@ static inline const wg__pair *wg__pair_table_find(const wg__pair_table *table, i
  *     low er
  */
 
-/* Scratch memory that is reused from word to word. {0} is empty. */
+/* Scratch memory for many calls of wg__merge. {0} is empty; `block` is freed with wg__free. */
 typedef struct wg__merge_buffer {
     char *block;
     int64_t capacity;
 } wg__merge_buffer;
 
-/* Joins `count` ids in place by the table (left, right) -> (rank, joined). Ids that are in no pair,
- * including negative ones, stay. Short sequences are scanned; long ones use a heap and take
- * O(n log n). Returns the number of ids that are left, or -1 with MEMORY. */
+/* Joins `count` ids in place by the table (left, right) -> (rank, joined). Ids without a pair,
+ * including negative ids, stay. Short sequences are scanned; long sequences use a heap and take
+ * O(n log n). Returns the number of remaining ids, or -1 with MEMORY. */
 int64_t wg__merge(const wg__pair_table *merges, int32_t *ids, int64_t count,
                   wg__merge_buffer *buffer);
 
-void wg__merge_buffer_clear(wg__merge_buffer *buffer);
-
-/* Writes the rank of each score: 0 for the best; equal scores have equal ranks. [MEMORY] */
+/* Writes the rank of each score: 0 for the best score; equal scores have equal ranks. [MEMORY] */
 int wg__rank_scores(int64_t count, const double *scores, int32_t *ranks);
 
 /* ---- Learning merges ----
- * Of all pairs of neighbouring pieces in the distinct words of a text, the most frequent is joined
- * first.
+ * Joins the most frequent pair of neighbouring pieces in the words of a text, again and again. Each
+ * distinct word is stored once, with its count.
  *
  *     word      low x 5    lowest x 2    newer x 6
  *     pieces    l ##o ##w  l ##o ##w ##e ##s ##t   n ##e ##w ##e ##r
- *     pairs     (##o, ##w) 7   (##w, ##e) 8   (##e, ##r) 6 ...   each with the words it occurs in
+ *     pairs     (##o, ##w) 7   (##w, ##e) 8   (##e, ##r) 6 ...   each with a list of its words
  *     merge     ##we from ##w and ##e, the most frequent pair; only its words are recounted
  *
- * A heap holds (count, pair) entries. A pair's count only falls until a merge raises it, which
- * pushes a new entry. An entry whose count turns out to be too high is pushed again with the true
- * count. So the work depends on the number of changes, not on the size of the text. */
+ * A heap has entries (count, pair). A merge may lower or raise the counts of other pairs. A raised
+ * count pushes a new entry. A lowered count is found when its entry is popped, and the entry is
+ * pushed again. So the time depends on the number of changes, not on the length of the text. */
 
 typedef struct wg__merge_training {
-    /* Set by the caller, in this order: words are counted, then the initial pieces are added. */
+    /* The caller sets these, counts words, then adds the initial pieces. */
     int64_t most_pieces;     /* training stops at this number of pieces */
-    int64_t min_frequency;   /* a pair seen less often is not joined */
-    int64_t most_characters; /* nor one whose piece would be longer; 0: no limit */
-    int64_t prefix; /* bytes that a piece loses at its beginning when it becomes a right half */
+    int64_t min_frequency;   /* rarer pairs are not joined */
+    int64_t most_characters; /* of a joined piece; 0: no limit */
+    int64_t prefix;          /* bytes (##) to remove from the second piece of a pair */
     wg__strings words;
     int64_t *word_counts;
-    wg__strings pieces; /* begins with the caller's initial pieces */
+    wg__strings pieces; /* first the caller's initial pieces */
 
     /* The result: joined pieces at the end of `pieces`, and their pairs, in order. */
     int32_t (*merges)[2];
@@ -110,9 +108,9 @@ typedef struct wg__merge_training {
 
     /* Private. */
     int64_t word_count_capacity, merge_capacity;
-    int32_t *symbols; /* the pieces of word w: word_lengths[w] from word_starts[w] on */
+    int32_t *symbols; /* the pieces of word w: word_lengths[w] pieces from word_starts[w] on */
     int64_t *word_starts;
-    int32_t *word_lengths;  /* 0 for words that cannot be made of the initial pieces */
+    int32_t *word_lengths;  /* 0: the initial pieces cannot spell the word */
     wg__pair_table numbers; /* (left, right) -> (index in `pairs`, -) */
     struct wg__counted_pair *pairs;
     int64_t pair_count, pair_capacity;
@@ -125,44 +123,38 @@ typedef struct wg__merge_training {
 /* Counts one more occurrence of a word. [MEMORY] */
 int wg__count_word(wg__merge_training *training, const char *word, int64_t length);
 
-/* Writes the numbers of the initial pieces of a word into `symbols`, which has room for one per
- * byte of the word. Returns how many there are; 0 leaves the word out. */
+/* Writes the numbers of the initial pieces of a word to `symbols`, at most one per byte of the
+ * word. Returns their number; 0 skips the word. */
 typedef int32_t (*wg__word_splitter)(const wg__merge_training *training, const char *word,
                                      int64_t length, int32_t *symbols);
 
-/* Joins the most frequent pair (of equals the first in byte order of its pieces) until there are
+/* Joins the most frequent pair, the first in byte order of equally frequent pairs, until there are
  * most_pieces pieces or no pair is frequent enough. [MEMORY] */
 int wg__learn_merges(wg__merge_training *training, wg__word_splitter split);
 
 /* Frees all memory of the struct and zeroes it. */
 void wg__merge_training_clear(wg__merge_training *training);
 
-/* The characters of the words that a vocabulary is learnt from, with how often each occurs. Used by
- * WordPiece's and SentencePiece's training. */
+/* ---- The alphabet: the characters of the counted words, with their frequencies. Used by
+ * WordPiece's and SentencePiece's training. ---- */
 
 typedef struct wg__letter {
-    const char *text; /* one character in UTF-8, of the alphabet's `texts` */
+    const char *text; /* one character in UTF-8; borrowed from the alphabet's `texts` */
     int64_t count;
     bool within; /* occurs in words of several characters */
 } wg__letter;
 
-/* {0} is empty. */
+/* {0} is empty; free `letters` with wg__free and `texts` with wg__strings_clear. */
 typedef struct wg__alphabet {
-    wg__letter *letters; /* the most frequent first, equally frequent ones in byte order */
-    int64_t count;
-
-    /* Private. */
+    wg__letter *letters; /* by frequency, the highest first; equal frequencies in byte order */
+    int64_t count, capacity;
     wg__strings texts;
-    int64_t capacity;
 } wg__alphabet;
 
-/* Fills an empty alphabet with the characters of the words that were counted. [MEMORY] */
+/* Fills an empty alphabet with the characters of the counted words. [MEMORY] */
 int wg__alphabet_count(wg__alphabet *alphabet, const wg__merge_training *words);
 
-/* How many letters, the most frequent first, make up 99.95 % of the text. */
+/* The number of the most frequent letters that make up 99.95 % of the text. */
 int64_t wg__alphabet_covering(const wg__alphabet *alphabet);
-
-/* Frees the letters and makes the alphabet empty. */
-void wg__alphabet_clear(wg__alphabet *alphabet);
 
 #endif

@@ -1,12 +1,13 @@
-/* SentencePiece's normalisation of a text, its character rules, and base64. See sentencepiece.h. */
+/* SentencePiece's normalization of a text, its character rules, and base64. See sentencepiece.h. */
 #include <string.h>
 
 #include "data/tokenizer/sentencepiece.h"
 #include "data/tokenizer/text_file.h"
 
 #define SYMBOL_LENGTH 3
-#define LONG_GRAPHEME 6 /* bytes; Hugging Face looks up each character of one as long or longer */
+#define LONG_GRAPHEME 6 /* bytes; Hugging Face looks up each character of longer graphemes */
 
+/* A unit of the trie, and the offset of its children (darts-clone). */
 static uint32_t unit_at(const wg__charsmap *map, uint64_t i) {
     const unsigned char *b = map->units + 4 * i;
     return b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
@@ -42,13 +43,9 @@ int wg__charsmap_set(wg__charsmap *map, const char *blob, int64_t length) {
     return 0;
 }
 
-static bool continues_character(char byte) {
-    return ((unsigned char)byte & 0xC0) == 0x80;
-}
-
-/* The replacement (closed by a NUL) of the longest beginning of `text` that has one, or of the
- * shortest, and the length of that beginning; NULL for none. The beginning never ends within a
- * character. */
+/* The NUL-terminated replacement of the longest beginning of `text` that is a key, or of the
+ * shortest one; *matched is the length of this beginning. NULL without a key. A beginning never
+ * ends within a character. */
 static const char *charsmap_find(const wg__charsmap *map, const char *text, int64_t length,
                                  bool shortest, int64_t *matched) {
     const char *found = NULL;
@@ -64,12 +61,12 @@ static const char *charsmap_find(const wg__charsmap *map, const char *text, int6
         if ((unit & 0x800000FF) != byte)
             break;
         node ^= offset_of(unit);
-        if (!(unit >> 8 & 1) || (i + 1 < length && continues_character(text[i + 1])))
+        if (!(unit >> 8 & 1) || (i + 1 < length && ((unsigned char)text[i + 1] & 0xC0) == 0x80))
             continue;
-        /* The text of the leaf below the node, unless the table is damaged there. */
+        /* Reads the leaf below the node; a damaged table has none. */
         const uint32_t value =
             node < (uint64_t)map->unit_count ? unit_at(map, node) & 0x7FFFFFFF : UINT32_MAX;
-        if (value < map->texts_length && !continues_character(map->texts[value])) {
+        if (value < map->texts_length && ((unsigned char)map->texts[value] & 0xC0) != 0x80) {
             found = map->texts + value;
             *matched = i + 1;
         }
@@ -208,11 +205,6 @@ int wg__normalize(const wg__normalizer *n, const char *text, int64_t length, boo
         out->bytes[out->length] = '\0';
     }
     return prefix && n->space_suffix ? append_space(n, out) : 0;
-}
-
-void wg__normalizer_clear(wg__normalizer *normalizer) {
-    wg__free(normalizer->charsmap.blob);
-    wg__strings_clear(&normalizer->kept);
 }
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -1,5 +1,5 @@
 /* SentencePiece: making a tokenizer, segmenting by BPE and unigram, decoding, JSON. See
- * sentencepiece.h; sentencepiece_model.c reads and writes tokenizer.model. */
+ * sentencepiece.h. sentencepiece_model.c reads and writes tokenizer.model. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,18 +10,18 @@
 #include "data/tokenizer/text_file.h"
 
 #define WHERE "sentencepiece"
-#define UNKNOWN_PENALTY 10.0 /* an unknown character scores so much less than the worst piece */
+#define UNKNOWN_PENALTY 10.0 /* score of the worst piece - score of an unknown character */
+#define UNIGRAM_GAIN 0.01    /* at least: score of a learnt piece - scores of its two parts */
 
-#define UNIGRAM_GAIN 0.01 /* a learnt piece scores at least so much more than two that make it */
-
+/* The byte of a text "<0x0A>", or -1. */
 static int byte_of(const char *text) {
     unsigned byte;
     char end;
     return sscanf(text, "<0x%2X%c", &byte, &end) == 2 && end == '>' ? (int)byte : -1;
 }
 
-/* The trie has the pieces that a text can become. The worst score is that of the normal pieces;
- * Hugging Face takes that of all pieces. */
+/* The trie has only normal and user-defined pieces. The worst score is the minimum over the normal
+ * pieces, or over all pieces as in Hugging Face's library (exact_sums). */
 static int prepare_unigram(wg__pieces *p) {
     int64_t count = p->base.vocabulary.count;
     double worst = DBL_MAX, best = FLT_MIN;
@@ -48,9 +48,9 @@ static int prepare_unigram(wg__pieces *p) {
 }
 
 /* ---- Making a tokenizer: BPE ----
- * Of all neighbours that joined are a piece, the pair whose piece has the best score is joined
- * first. These pairs are found beforehand, so that merging runs over numbers as in merges.h. Of
- * equal scores the leftmost pair is first, so equal scores share a rank. */
+ * Joins neighbours that make a piece, first the pair that makes the piece with the best score. All
+ * pairs are listed beforehand, for wg__merge. Equal scores have the same rank: then the leftmost
+ * pair is joined first. */
 
 /* The normal piece of this text, or -1. */
 static int32_t piece_of(const wg__pieces *p, const char *text, int64_t length) {
@@ -67,7 +67,7 @@ static int32_t number_of_character(const wg__pieces *p, const char *text, int64_
     return extra < 0 ? -1 : (int32_t)(p->base.vocabulary.count + extra);
 }
 
-/* Adds each pair of pieces or characters that joined is this piece. */
+/* Adds each pair of pieces or characters that makes this piece. */
 static int add_pairs(wg__pieces *p, int32_t id, int32_t rank) {
     const char *text = wg__strings_text(&p->base.vocabulary, id);
     int64_t length = wg__strings_length(&p->base.vocabulary, id), head = wg__utf8_length(text);
@@ -105,7 +105,7 @@ static int prepare_bpe(wg__pieces *p, int64_t merge_count, const int32_t (*merge
         if ((p->types[i] == WG__PIECE_NORMAL || p->types[i] == WG__PIECE_USER_DEFINED) &&
             strstr(rest, WG__SPACE_SYMBOL))
             p->parts_at_spaces = false;
-        /* The characters of normal pieces that are no pieces themselves. */
+        /* Adds the characters of normal pieces that are no pieces themselves. */
         for (; !p->settings.by_merges && p->types[i] == WG__PIECE_NORMAL && text < end;
              text += wg__utf8_length(text))
             if (piece_of(p, text, wg__utf8_length(text)) < 0 &&
@@ -188,7 +188,7 @@ static int fill(wg__pieces *p, const wg__piece_model *model) {
         return wg_fail(WG_ERROR_FORMAT, WHERE, "no piece is of type unknown");
     if (wg__tokenizer_set_special(&p->base, WG_TOKEN_UNKNOWN, unknown) < 0)
         return -1;
-    /* Pieces of bytes: that they are well named, and all there for byte_fallback. */
+    /* Checks the names of byte pieces; byte_fallback needs all 256. */
     for (int64_t i = 0; i < p->base.vocabulary.count; i++)
         if (p->types[i] == WG__PIECE_BYTE && byte_of(wg__strings_text(&p->base.vocabulary, i)) < 0)
             return wg_fail(WG_ERROR_FORMAT, WHERE,
@@ -202,7 +202,7 @@ static int fill(wg__pieces *p, const wg__piece_model *model) {
             return wg_fail(WG_ERROR_FORMAT, WHERE,
                            "byte_fallback is set, but the piece %s of type byte is missing", text);
     }
-    /* Pieces of the user, which normalising keeps; then those of control. */
+    /* User-defined pieces, which are not normalized, and control pieces. */
     int64_t count = p->base.vocabulary.count;
     p->kept_ids = wg__alloc_array(count + 1, sizeof *p->kept_ids);
     if (!p->kept_ids)
@@ -235,20 +235,22 @@ wg_tokenizer *wg__sentencepiece_new(const wg__piece_model *model) {
 static void clear(wg_tokenizer *tokenizer) {
     wg__pieces *p = (wg__pieces *)tokenizer;
     wg__free(p->unknown_text);
-    wg__normalizer_clear(&p->normalizer);
+    wg__free(p->normalizer.charsmap.blob);
+    wg__strings_clear(&p->normalizer.kept);
     wg__free(p->kept_ids);
     wg__free(p->scores);
     wg__free(p->types);
-    wg__clear_merges(&p->merges);
+    wg__pair_table_clear(&p->merges.table);
+    wg__free(p->merges.pairs);
     wg__strings_clear(&p->extra_characters);
     wg__pair_table_clear(&p->unigram.trie);
     wg__free(p->unigram.bonus);
 }
 
-/* The best segmentation of the first bytes of a text ends with this piece. */
+/* The last piece of the best segmentation of the first bytes of a text. */
 typedef struct unigram_node {
     int32_t piece; /* -1: an unknown character */
-    int32_t start; /* of the piece; -1: no segmentation ends here */
+    int32_t start; /* of the piece; -1: no segmentation yet */
     double score;
 } unigram_node;
 
@@ -261,10 +263,10 @@ typedef struct segmenter {
     int64_t node_capacity;
     wg__text normalized;
     bool after_unknown;        /* the last token is <unk> */
-    wg__merge_training *words; /* where parts are counted instead of segmented; NULL: nowhere */
+    wg__merge_training *words; /* counts the parts instead of segmenting them; NULL: segment */
 } segmenter;
 
-/* Appends an unknown character: its bytes, or <unk>, which stands for several in a row. */
+/* Appends an unknown character: its bytes, or one <unk> for a run of unknown characters. */
 static int append_unknown(segmenter *g, const char *character, int64_t length) {
     const wg__pieces *p = g->pieces;
     for (int64_t i = 0; p->settings.byte_fallback && i < length; i++)
@@ -282,7 +284,7 @@ static int merge_part(segmenter *g, const char *text, int64_t length) {
     const wg__pieces *p = g->pieces;
     if (wg__reserve(&g->symbols.ids, 0, &g->symbols.capacity, length, sizeof *g->symbols.ids) < 0)
         return -1;
-    /* The numbers of characters and the ids of user-defined pieces, which are in no merge. */
+    /* The numbers of characters, and the ids of user-defined pieces, which no merge has. */
     int32_t *ids = g->symbols.ids;
     int64_t count = 0, used, number;
     for (int64_t place = 0; place < length; place += used) {
@@ -313,7 +315,7 @@ static int merge_part(segmenter *g, const char *text, int64_t length) {
     return 0;
 }
 
-/* The end of the spaces and of the word after them at the beginning of the text. */
+/* The length of the first word of a text with the spaces before it. */
 static int64_t word_end(const char *text, int64_t length) {
     int64_t at = 0;
     while (length - at >= 3 && memcmp(text + at, WG__SPACE_SYMBOL, 3) == 0)
@@ -330,11 +332,11 @@ static int64_t word_end(const char *text, int64_t length) {
 }
 
 /* ---- Segmenting by the unigram language model   (Kudo 2018) ----
- * Of all ways to segment a text, the best is the one with the greatest sum of log probabilities.
- * Sums and comparisons are rounded as in SentencePiece (EncodeOptimized of unigram_model.cc), so
- * that of two nearly equal segmentations the same one wins. */
+ * The best segmentation of a text has the greatest sum of log probabilities. Sums and comparisons
+ * are rounded as in SentencePiece (EncodeOptimized of unigram_model.cc), so that both choose the
+ * same of two nearly equal segmentations. */
 
-/* Stores a segmentation that ends at `node` if it is the first or a better one. */
+/* Stores a segmentation that ends at `node` if the node has none, or only a worse one. */
 static void offer(const wg__pieces *p, unigram_node *node, double score, int64_t start,
                   int32_t piece) {
     if (node->start >= 0 && !(score > node->score))
@@ -347,7 +349,7 @@ static int segment_by_scores(segmenter *g, const char *text, int64_t length) {
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "a stretch of text of 2^31 bytes or more");
     if (wg__reserve(&g->nodes, 0, &g->node_capacity, length + 1, sizeof *g->nodes) < 0)
         return -1;
-    /* Node i becomes the last piece of the best segmentation of the first i bytes (Viterbi). */
+    /* Finds the last piece of the best segmentation of the first i bytes, for each i (Viterbi). */
     const wg__pieces *p = g->pieces;
     unigram_node *nodes = g->nodes;
     for (int64_t i = 0; i <= length; i++)
@@ -381,7 +383,7 @@ static int segment_by_scores(segmenter *g, const char *text, int64_t length) {
                   -1);
         }
     }
-    /* Appends the pieces of the best segmentation, whose nodes lead from end to beginning. */
+    /* Follows the best segmentation from its end, and appends its pieces. */
     wg_token_list *ends = &g->symbols;
     ends->count = 0;
     for (int64_t end = length; end > 0; end = g->nodes[end].start)
@@ -403,7 +405,7 @@ static int segment_by_scores(segmenter *g, const char *text, int64_t length) {
 
 /* ---- Encoding ---- */
 
-/* Of BPE, words that share no piece are merged one by one, which keeps the symbols in the cache. */
+/* BPE merges each word separately if no piece spans words: the symbols of a word fit the cache. */
 static int segment(segmenter *g, const char *text, int64_t length) {
     if (g->pieces->settings.unigram)
         return segment_by_scores(g, text, length);
@@ -425,7 +427,7 @@ static int encode_stretch(segmenter *g, const char *text, int64_t length, bool f
     const bool whole = !g->pieces->settings.split_words && !g->words;
     text = normalized->bytes;
     for (int64_t at = 0, size; at < end; at += size) {
-        /* The end of a part is before the next U+2581. */
+        /* A part ends before the next U+2581. */
         const int64_t skipped = text[at] == *WG__SPACE_SYMBOL && end - at >= 3 ? 3 : 0;
         const char *next =
             whole ? NULL
@@ -455,7 +457,7 @@ static int encode_words(segmenter *g, const char *text, int64_t length, bool fir
 static void clear_segmenter(segmenter *g) {
     wg__free(g->normalized.bytes);
     wg_token_list_free(&g->symbols);
-    wg__merge_buffer_clear(&g->buffer);
+    wg__free(g->buffer.block);
     wg__free(g->nodes);
 }
 
@@ -484,7 +486,7 @@ static int encode(const wg_tokenizer *tokenizer, const char *text, int64_t lengt
 
 /* ---- Extending the vocabulary (extend.c) ---- */
 
-/* Each line is a text. */
+/* Encodes each line as a text. */
 static int count_words(const wg_tokenizer *tokenizer, const char *text, int64_t length,
                        wg__merge_training *words) {
     for (int64_t at = 0, end; at < length; at = end + 1) {
@@ -497,7 +499,8 @@ static int count_words(const wg_tokenizer *tokenizer, const char *text, int64_t 
     return 0;
 }
 
-/* Words with bytes, unknown characters or pieces that users defined cannot become pieces. */
+/* Gives no ids for a word with bytes, unknown characters or user-defined pieces: it cannot become a
+ * piece. */
 static int encode_word(const wg_tokenizer *tokenizer, const char *word, int64_t length,
                        wg__token_sink *sink) {
     const wg__pieces *p = (const wg__pieces *)tokenizer;
@@ -511,8 +514,9 @@ static int encode_word(const wg_tokenizer *tokenizer, const char *word, int64_t 
     return status;
 }
 
-/* The log probability of each learnt piece by its share of the pieces of the text, raised where
- * two pieces that make up the learnt piece would otherwise have the greater sum and be chosen. */
+/* The log probability of each learnt piece: its share of the pieces of the text, but at least
+ * UNIGRAM_GAIN more than the sum of any two pieces that make it, so that encoding chooses the
+ * learnt piece. */
 static int unigram_scores(const wg__pieces *p, const wg__merge_training *words, double *scores) {
     const int64_t old = p->base.vocabulary.count, count = words->pieces.count;
     int64_t *uses = wg__calloc((size_t)count, sizeof *uses), all = 0;
@@ -539,7 +543,7 @@ static int unigram_scores(const wg__pieces *p, const wg__merge_training *words, 
     return 0;
 }
 
-/* Of BPE, new pieces are joined after all old ones, in the order in which they were learnt. */
+/* In BPE, new pieces have lower scores than all old pieces, in the order of training. */
 static int extend_options(const wg_tokenizer *tokenizer, const wg__merge_training *words,
                           json_t *options) {
     const wg__pieces *p = (const wg__pieces *)tokenizer;
@@ -578,8 +582,9 @@ static int decode(const wg_tokenizer *tokenizer, int32_t id, const wg_decode_opt
         state->begun = true;
         return wg__text_append(text, &(char){(char)byte_of(token)}, 1);
     default: {
-        /* Appends a piece, spaces for U+2581, without the leading spaces of normalising. */
-        const char *at = wg__strings_text(&p->base.vocabulary, id);
+        /* Appends a piece with spaces for U+2581, without the spaces that normalizing put before
+         * the text. */
+        const char *at = token;
         bool strip = !state->begun && p->settings.strip != WG__STRIP_NONE &&
                      strncmp(at, WG__SPACE_SYMBOL, 3) == 0;
         if (strip) {
@@ -594,11 +599,11 @@ static int decode(const wg_tokenizer *tokenizer, int32_t id, const wg_decode_opt
 
 /* ---- JSON ---- */
 
-/* The members of wg__piece_settings in JSON. An enumeration is the number of its value. */
+/* The members of wg__piece_settings in JSON. Enumerations are numbers. */
 static const struct {
     const char *key;
     size_t offset;
-    int values; /* of an enumeration; 0: a bool */
+    int values; /* the number of values of an enumeration; 0: a bool */
 } settings_rows[] = {
     {"unigram", offsetof(wg__piece_settings, unigram), 0},
     {"by_merges", offsetof(wg__piece_settings, by_merges), 0},
@@ -636,15 +641,16 @@ static json_t *options_to_json(const wg_tokenizer *tokenizer) {
     wg__free(text.bytes);
     for (int64_t i = 0; i < p->base.vocabulary.count; i++)
         wg__json_append(&types, json_integer(p->types[i]));
-    json_t *rest = json_pack("{s:s, s:o, s:o, s:o, s:o}", "unknown_text", p->unknown_text,
-                             "charsmap", charsmap, "types", types, "scores",
-                             wg__numbers_to_json(p->base.vocabulary.count, p->scores), "merges",
-                             wg__merges_to_json(&p->merges));
-    if (!rest || json_object_update(object, rest) < 0 || json_object_size(object) < SETTINGS + 5) {
+    json_t *other = json_pack("{s:s, s:o, s:o, s:o, s:o}", "unknown_text", p->unknown_text,
+                              "charsmap", charsmap, "types", types, "scores",
+                              wg__numbers_to_json(p->base.vocabulary.count, p->scores), "merges",
+                              wg__merges_to_json(&p->merges));
+    if (!other || json_object_update(object, other) < 0 ||
+        json_object_size(object) < SETTINGS + 5) {
         json_decref(object);
         object = NULL;
     }
-    json_decref(rest);
+    json_decref(other);
     return object;
 }
 
@@ -669,7 +675,7 @@ static int read_settings(const json_t *json, wg__piece_settings *s) {
                                      "bad options: \"unknown_text\" is missing or invalid");
 }
 
-/* The types of a JSON list, freed with wg__free. NULL with FORMAT or MEMORY. */
+/* The types in a JSON list, freed with wg__free. NULL with FORMAT or MEMORY. */
 static uint8_t *types_of_json(const json_t *list, int64_t count) {
     bool good = (int64_t)json_array_size(list) == count;
     uint8_t *types = wg__alloc((size_t)count + 1);

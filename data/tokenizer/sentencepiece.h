@@ -1,17 +1,17 @@
-/* SentencePiece   (Kudo & Richardson 2018): text to pieces without splitting it into words first.
- * wg_tokenizer_load reads its files.
+/* SentencePiece   (Kudo & Richardson 2018): splits texts into pieces, without splitting words
+ * first. wg_tokenizer_load reads its files.
  *
  *     "Hello world."
- *       normalise: character rules, spaces written as U+2581, one more before the text
+ *       normalize: character rules, spaces written as U+2581, one more before the text
  *     ▁Hello▁world.
- *       BPE: neighbours joined, the pair that makes the piece of the best score first
+ *       BPE: neighbours joined, first the pair that makes the piece with the best score
  *       unigram: the pieces with the greatest sum of scores
  *     ▁He llo ▁world .
  *       a character that is no piece becomes its bytes (<0xE2> <0x82> <0xAC>), or <unk>
  *
- * The ids equal those of google/sentencepiece, or, for a model from a tokenizer.json, those of
- * huggingface/tokenizers. A text never becomes control pieces (<s>, </s>) unless special tokens are
- * asked for; user-defined pieces are always found. */
+ * The ids equal the ids of google/sentencepiece, or, for a model from a tokenizer.json, of
+ * huggingface/tokenizers. Control pieces (<s>, </s>) in a text are found only with the option
+ * special_tokens; user-defined pieces are always found. */
 #ifndef WG_DATA_TOKENIZER_SENTENCEPIECE_H
 #define WG_DATA_TOKENIZER_SENTENCEPIECE_H
 
@@ -22,60 +22,55 @@
 #include "data/tokenizer/merges.h"
 #include "base/array.h"
 
-/* The unigram language model of SentencePiece   (Kudo 2018): each piece has a log probability, and
- * of all ways to segment a text the one with the greatest sum is taken. Here are the pieces as a
- * trie, and learning them. sentencepiece.c segments texts. */
+/* ---- The unigram language model   (Kudo 2018). unigram.c ----
+ * Each piece has a log probability. A text is segmented into the pieces with the greatest sum.
+ * unigram.c has the trie of pieces and the training; sentencepiece.c segments texts. */
 
-/* The pieces as a trie. {0} has none. */
+/* The trie of the pieces. {0} is empty. */
 typedef struct wg__unigram {
     wg__pair_table trie;  /* (node, byte) -> (next node, the piece that ends there, or -1) */
     int32_t node_count;   /* including the root, 0 */
     double unknown_score; /* of a character that is no piece */
     double best_score;
-    bool *bonus; /* user-defined pieces, which always win */
+    bool *bonus; /* true for user-defined pieces, which always win */
 } wg__unigram;
 
 /* Adds a piece to the trie. [MEMORY; ARGUMENT beyond 2^31 - 1 nodes] */
 int wg__unigram_add(wg__unigram *model, const char *text, int64_t length, int32_t piece);
 
-/* ---- Learning the pieces ----
+/* ---- Training of the pieces ----
  *
- *     seeds    the substrings of at most 16 characters that occur twice or more, the 20 times as
- *              many as are wanted with the greatest frequency x characters, and all characters
- *     EM       twice: how often each piece is expected in all segmentations of the words, weighted
- *              by their probability (forward and backward sums), gives its new probability
- *     pruning  a quarter of the pieces goes: those without which the likelihood of the words falls
- *              least; then EM again, until a tenth more than wanted are left
- *     end      the most probable ones, and all characters
+ *     seeds    all characters, and the repeated substrings of at most 16 characters with the
+ *              greatest frequency x characters: 20 times the wanted number of pieces
+ *     EM       twice: the expected frequency of each piece in all segmentations of the words
+ *              (forward-backward) gives its new probability
+ *     pruning  removes the quarter of the pieces that contributes least to the likelihood of the
+ *              words; then EM again, down to 1.1 times the wanted number
+ *     end      all characters and the most probable pieces
  *
- * These are the steps of google/sentencepiece's trainer. Seeds differ in one point: a word that
- * occurs n times counts n times there, too. */
+ * These are the steps of google/sentencepiece's trainer. One difference: here, the frequencies of
+ * seeds include the counts of their words. */
 
 typedef struct wg__unigram_training {
     const wg__strings *words;
     const int64_t *word_counts;
-    const wg__strings
-        *letters; /* the characters that become pieces; words with others are left out */
-    const wg__letter *counted; /* the same characters, in the same order, with their counts */
-    int64_t piece_count;       /* wanted, with the characters; of a small text there are fewer */
+    const wg__strings *letters; /* the characters; words with other characters are skipped */
+    const wg__letter *counted;  /* the counts of `letters`, in the same order */
+    int64_t piece_count;        /* wanted, with the characters; a small text gives fewer */
 
     /* The result, the most probable piece first. */
-    wg__strings pieces;
-    double *scores; /* log probabilities, rounded to float as files hold them */
+    wg__strings pieces; /* freed with wg__strings_clear */
+    double *scores;     /* log probabilities, rounded to float as in files; freed with wg__free */
 } wg__unigram_training;
 
 /* Fills the result. [MEMORY] */
 int wg__learn_unigram(wg__unigram_training *training);
 
-/* Frees the result. */
-void wg__unigram_training_clear(wg__unigram_training *training);
-
-/* SentencePiece's normalisation of a text before it is segmented into pieces, with the table of
- * character rules, and base64, in which JSON files keep that table.
+/* ---- Normalization of a text before it is segmented. normalize.c ----
  *
  *     " Ｈｅｌｌｏ  world\t"
  *       characters replaced by the rules (here to Unicode's NFKC), optional
- *       white space removed at both ends and next to other white space, optional
+ *       white space removed at both ends and after other white space, optional
  *       one space put before the text, optional
  *     "▁Hello▁world"        spaces written as U+2581
  */
@@ -85,9 +80,9 @@ void wg__unigram_training_clear(wg__unigram_training *training);
 /* ---- Character rules: SentencePiece's precompiled_charsmap ----
  *
  *     4 bytes       the size of the trie in bytes
- *     trie          units of 32 bits, a double array (Aoe 1989) in the layout of darts-clone; its
- *                   keys are replaced, its values are offsets into the replacements
- *     replacements  texts, each closed by a NUL */
+ *     trie          units of 32 bits, a double array (Aoe 1989) in the layout of darts-clone; a key
+ *                   is a text to replace, its value an offset into the replacements
+ *     replacements  NUL-terminated texts */
 
 typedef struct wg__charsmap {
     char *blob; /* the whole table */
@@ -98,11 +93,9 @@ typedef struct wg__charsmap {
     int64_t texts_length;
 } wg__charsmap;
 
-/* Copies a table and checks its layout; freed with wg__normalizer_clear.
- * [FORMAT for sizes that do not fit, or replacements that are not UTF-8] */
+/* Copies a table to map->blob, which is freed with wg__free, and checks its layout. [FORMAT for
+ * inconsistent sizes, or replacements that are not UTF-8] */
 int wg__charsmap_set(wg__charsmap *map, const char *blob, int64_t length);
-
-/* ---- Normalisation ---- */
 
 typedef enum wg__space_prefix {
     WG__PREFIX_NONE,
@@ -113,25 +106,24 @@ typedef enum wg__space_prefix {
 
 typedef struct wg__normalizer {
     wg__charsmap charsmap;
-    bool by_grapheme; /* wg__replace_graphemes applies the rules, before wg__normalize */
+    bool by_grapheme; /* wg__replace_graphemes applies the rules before wg__normalize */
     wg__space_prefix prefix;
-    bool prefix_first;  /* the prefix only begins the whole text, not a stretch after an added token
-                         */
-    bool space_suffix;  /* the prefix goes to the end instead */
-    bool remove_spaces; /* at the ends, and all but one of several in a row */
-    bool plain_spaces;  /* spaces are not written as U+2581 */
-    wg__strings kept;   /* texts that stay as they are */
+    bool prefix_first;     /* only at the beginning of the whole text, not after added tokens */
+    bool space_suffix;     /* puts the space after the text instead of before it */
+    bool remove_spaces;    /* at the ends, and all except one of consecutive spaces */
+    bool plain_spaces;     /* does not write spaces as U+2581 */
+    wg__strings kept;      /* texts that are not normalized */
     bool kept_begins[256]; /* a kept text begins with this byte */
 } wg__normalizer;
 
-/* Appends the normalised text to `out`; `first`: the stretch begins the whole text. The text is
+/* Appends the normalized text to `out`; `first`: the stretch begins the whole text. The text is
  * UTF-8. [MEMORY] */
 int wg__normalize(const wg__normalizer *normalizer, const char *text, int64_t length, bool first,
                   wg__text *out);
 
-/* Appends a UTF-8 text with the character rules applied as Hugging Face does, grapheme by grapheme.
- * A short grapheme becomes the replacement of its shortest beginning that has one; in other
- * graphemes each character is looked up. [MEMORY] */
+/* Appends a UTF-8 text with the character rules applied to each grapheme, as in Hugging Face's
+ * library. The shortest beginning of a short grapheme with a rule determines the replacement of the
+ * whole grapheme; in all other graphemes, each character is looked up. [MEMORY] */
 int wg__replace_graphemes(const wg__normalizer *normalizer, const char *text, int64_t length,
                           wg__text *out);
 
@@ -139,9 +131,7 @@ int wg__replace_graphemes(const wg__normalizer *normalizer, const char *text, in
 int64_t wg__normalize_kept(const wg__normalizer *normalizer, const char *text, int64_t length,
                            int64_t *number);
 
-void wg__normalizer_clear(wg__normalizer *normalizer);
-
-/* ---- Base64 (RFC 4648, section 4) ---- */
+/* ---- Base64 (RFC 4648, section 4), for character rules in JSON ---- */
 
 /* Appends bytes as base64. [MEMORY] */
 int wg__base64_encode(const char *bytes, int64_t length, wg__text *text);
@@ -149,31 +139,34 @@ int wg__base64_encode(const char *bytes, int64_t length, wg__text *text);
 /* Appends the bytes of a base64 text. [MEMORY; FORMAT, with `where`, if it is not base64] */
 int wg__base64_decode(const char *text, int64_t length, wg__text *bytes, const char *where);
 
-typedef enum wg__piece_type { /* the numbers of tokenizer.model */
-                              WG__PIECE_NORMAL = 1,
-                              WG__PIECE_UNKNOWN,
-                              WG__PIECE_CONTROL,
-                              WG__PIECE_USER_DEFINED,
-                              WG__PIECE_UNUSED,
-                              WG__PIECE_BYTE
+/* ---- Models. sentencepiece.c ---- */
+
+/* The numbers are tokenizer.model's. */
+typedef enum wg__piece_type {
+    WG__PIECE_NORMAL = 1,
+    WG__PIECE_UNKNOWN,
+    WG__PIECE_CONTROL,
+    WG__PIECE_USER_DEFINED,
+    WG__PIECE_UNUSED,
+    WG__PIECE_BYTE
 } wg__piece_type;
 
-/* How many leading spaces decoding removes. */
+/* The leading spaces that decoding removes. */
 typedef enum wg__strip { WG__STRIP_NONE, WG__STRIP_ONE, WG__STRIP_ALL, WG__STRIP_COUNT } wg__strip;
 
-/* Everything of a model except its pieces; all zero is SentencePiece's "identity". */
+/* A model without its pieces; all zero is SentencePiece's "identity". */
 typedef struct wg__piece_settings {
     bool unigram;   /* or BPE */
     bool by_merges; /* BPE by a list of merges, not by scores */
     bool byte_fallback;
-    bool part_unknowns; /* each of several unknown characters in a row is a token */
+    bool part_unknowns; /* each unknown character is a token, not each run of them */
     bool split_spaces;  /* white space separates words, and is dropped */
-    bool split_words;   /* each U+2581 begins a part that is segmented by itself */
+    bool split_words;   /* each U+2581 begins a part, which is segmented separately */
     bool exact_sums;    /* sums of unigram scores are not rounded to float */
     wg__space_prefix prefix;
     bool prefix_first, space_suffix, remove_spaces, plain_spaces, by_grapheme; /* wg__normalizer */
     wg__strip strip;
-    const char *unknown_text; /* the text to which an unknown piece decodes */
+    const char *unknown_text; /* decoding writes it for an unknown piece */
 } wg__piece_settings;
 
 typedef struct wg__pieces {
@@ -181,23 +174,22 @@ typedef struct wg__pieces {
     wg__piece_settings settings; /* with a copy of unknown_text */
     char *unknown_text;
     wg__normalizer normalizer; /* the kept texts are the user-defined pieces */
-    int32_t *kept_ids;         /* their ids, by number in normalizer.kept */
+    int32_t *kept_ids;         /* the ids of normalizer.kept */
     double *scores;
     uint8_t *types;
     int32_t bytes[256]; /* the pieces of bytes */
 
-    /* BPE. Characters of pieces that are no pieces themselves have numbers from the vocabulary's
-     * size on; they may be joined, but they never become tokens. */
-    wg__merge_list merges; /* the list only if by_merges */
+    /* BPE. A character of a piece that is no piece itself has a number above the vocabulary. These
+     * characters may be joined, but they never become tokens. */
+    wg__merge_list merges; /* `pairs` only if by_merges */
     wg__strings extra_characters;
-    int32_t ascii[128]; /* the number of each character; -1: unknown */
-    bool
-        parts_at_spaces; /* pieces contain spaces only at their beginning: words are merged alone */
+    int32_t ascii[128];   /* the number of each character; -1: unknown */
+    bool parts_at_spaces; /* no piece has a space after its beginning: merges words separately */
 
     wg__unigram unigram;
 } wg__pieces;
 
-/* What wg__sentencepiece_new reads; all is copied. */
+/* The arguments of wg__sentencepiece_new, which copies them. */
 typedef struct wg__piece_model {
     wg__piece_settings settings;
     int64_t count;
@@ -210,13 +202,13 @@ typedef struct wg__piece_model {
     int64_t charsmap_length;
 } wg__piece_model;
 
-enum { WG__PIECE_LONGEST = 16 /* characters of a piece that is learnt */ };
+enum { WG__PIECE_LONGEST = 16 /* characters of a learnt piece */ };
 
-/* Counts the parts of a word, which may begin with U+2581: each run of letters, of digits, or of
- * other characters is one, and a long run is several. sentencepiece_train.c [MEMORY] */
+/* Counts the parts of a word, which may begin with U+2581: runs of letters, of digits, or of other
+ * characters. Long runs are split. sentencepiece_train.c [MEMORY] */
 int wg__sentencepiece_count(wg__merge_training *words, const char *word, int64_t length);
 
-/* A tokenizer whose only special tokens are <unk> and the control pieces. [FORMAT] */
+/* A tokenizer. Its special tokens are <unk> and the control pieces. [FORMAT] */
 wg_tokenizer *wg__sentencepiece_new(const wg__piece_model *model);
 
 #endif

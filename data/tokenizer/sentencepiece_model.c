@@ -1,6 +1,7 @@
-/* SentencePiece's tokenizer.model: a message ModelProto of sentencepiece_model.proto, in Protocol
- * Buffers' wire format. Fields that change the ids of a text are read, or refused by name; the
- * others (mostly of training) are skipped, as Protocol Buffers require. */
+/* Reads and writes SentencePiece's tokenizer.model: a message ModelProto of
+ * sentencepiece_model.proto, in Protocol Buffers' wire format. Fields that change the ids of a text
+ * are read, or refused by name. All other fields, mostly of training, are skipped, as Protocol
+ * Buffers require. */
 #include <string.h>
 
 #include "base/array.h"
@@ -9,18 +10,18 @@
 #include "io/weights/binary_file.h"
 
 #define WHERE "sentencepiece"
-#define LARGEST_FIELD ((1 << 29) - 1) /* number of a field */
+#define LARGEST_FIELD ((1 << 29) - 1) /* field number */
 
 enum { UNIGRAM = 1, BPE = 2 };
 
-/* The tokens whose ids are the fields 40 to 43 of trainer_spec, and whose texts are 45 to 48. */
+/* The special tokens of trainer_spec: fields 40 to 43 are their ids, 45 to 48 their texts. */
 static const wg_special_token meanings[] = {WG_TOKEN_UNKNOWN, WG_TOKEN_BEGIN, WG_TOKEN_END,
                                             WG_TOKEN_PAD};
 
 /* ---- Protocol Buffers: reading ----
- * Strict and without copies. Groups, which are obsolete, are malformed here. */
+ * Strict and without copies. Groups, which are obsolete, are malformed. */
 
-/* The rest of a message. */
+/* The unread bytes of a message. */
 typedef struct message {
     const unsigned char *at, *end;
 } message;
@@ -35,8 +36,8 @@ typedef enum wire_type {
 typedef struct field {
     int32_t number;
     wire_type type;
-    uint64_t value;    /* of a number of any type: its bits */
-    const char *bytes; /* of a string, bytes or a message; borrowed */
+    uint64_t value;    /* a number of any type, as bits */
+    const char *bytes; /* a string, bytes or a message; borrowed */
     int64_t length;
 } field;
 
@@ -89,7 +90,7 @@ typedef struct model {
     const char *name; /* of the file */
     wg__piece_model made;
     wg__strings texts;
-    double *scores; /* a piece takes 5 bytes of the file or more */
+    double *scores; /* room for length / 5 pieces: a piece has at least 5 bytes */
     uint8_t *types;
     wg__text unknown_text;
     int64_t type;           /* 1 unigram, 2 BPE, 3 words, 4 characters */
@@ -114,7 +115,6 @@ static int read_piece(model *m, message rest) {
             text = f.bytes;
             length = f.length;
         } else if (f.number == 2 && f.type == WIRE_FIXED32) {
-            /* The number of a FIXED32 field as a float. */
             uint32_t bits = (uint32_t)f.value;
             memcpy(&score, &bits, sizeof score);
         } else if (f.number == 3 && f.type == WIRE_VARINT) {
@@ -204,16 +204,20 @@ static int read_model(model *m, message rest) {
     return status < 0 ? malformed(m, "file") : 0;
 }
 
-static int set_settings(model *m) {
+static wg_tokenizer *make_tokenizer(model *m) {
     static const char *const names[] = {"an unknown kind", "unigram", "BPE", "words", "characters"};
-    wg__piece_settings *s = &m->made.settings;
-    if (m->type != UNIGRAM && m->type != BPE)
-        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s is a model of %s; BPE and unigram are supported",
-                       m->name, names[m->type]);
+    if (m->type != UNIGRAM && m->type != BPE) {
+        wg_fail(WG_ERROR_FORMAT, WHERE, "%s is a model of %s; BPE and unigram are supported",
+                m->name, names[m->type]);
+        return NULL;
+    }
     if (m->unknown_text.bytes &&
         (memchr(m->unknown_text.bytes, '\0', (size_t)m->unknown_text.length) ||
-         wg__utf8_invalid(m->unknown_text.bytes, m->unknown_text.length) >= 0))
-        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s: unk_surface is not a text", m->name);
+         wg__utf8_invalid(m->unknown_text.bytes, m->unknown_text.length) >= 0)) {
+        wg_fail(WG_ERROR_FORMAT, WHERE, "%s: unk_surface is not a text", m->name);
+        return NULL;
+    }
+    wg__piece_settings *s = &m->made.settings;
     s->unigram = m->type == UNIGRAM;
     s->unknown_text = m->unknown_text.bytes;
     s->prefix = m->dummy_prefix ? WG__PREFIX_ALWAYS : WG__PREFIX_NONE;
@@ -221,10 +225,7 @@ static int set_settings(model *m) {
     s->remove_spaces = m->remove_spaces;
     s->plain_spaces = !m->escape_spaces;
     s->strip = m->remove_spaces ? WG__STRIP_ALL : m->dummy_prefix ? WG__STRIP_ONE : WG__STRIP_NONE;
-    return 0;
-}
 
-static wg_tokenizer *make_tokenizer(model *m) {
     const char **texts = wg__alloc_array(m->texts.count + 1, sizeof *texts);
     if (!texts)
         return NULL;
@@ -236,7 +237,8 @@ static wg_tokenizer *make_tokenizer(model *m) {
     m->made.types = m->types;
     wg_tokenizer *tokenizer = wg__sentencepiece_new(&m->made);
     wg__free(texts);
-    /* Names the control pieces at the ids that the trainer gave to begin, end and padding. */
+
+    /* The begin, end and padding pieces of trainer_spec, if they are control pieces. */
     int status = tokenizer ? 0 : -1;
     for (int i = 1; status == 0 && i < 4; i++) {
         const int64_t id = m->special_ids[i];
@@ -257,10 +259,9 @@ wg_tokenizer *wg__sentencepiece_read(const char *bytes, int64_t length, const ch
                .remove_spaces = true,
                .escape_spaces = true};
     wg_tokenizer *tokenizer = NULL;
-    if (m.scores && m.types && read_model(&m, (message){begin, begin + length}) == 0 &&
-        set_settings(&m) == 0)
+    if (m.scores && m.types && read_model(&m, (message){begin, begin + length}) == 0)
         tokenizer = make_tokenizer(&m);
-    if (tokenizer && !(m.has_trainer && m.has_normalizer)) /* cut short: they follow the pieces */
+    if (tokenizer && !(m.has_trainer && m.has_normalizer)) /* they follow the pieces */
         tokenizer = wg__tokenizer_checked(tokenizer, malformed(&m, "file"));
     wg__strings_clear(&m.texts);
     wg__free(m.scores);
@@ -280,22 +281,19 @@ static int put_varint(wg__text *message, uint64_t value) {
     return wg__text_append(message, bytes, count);
 }
 
-static int put_tag(wg__text *message, int32_t number, wire_type type) {
-    return put_varint(message, (uint64_t)number << 3 | type);
-}
-
-/* A varint, also of a negative number. */
-static int put_number(wg__text *message, int32_t number, int64_t value) {
-    return put_tag(message, number, WIRE_VARINT) < 0 ? -1 : put_varint(message, (uint64_t)value);
+/* The tag of a field, then a varint: the value of a WIRE_VARINT, the length of WIRE_BYTES. */
+static int put_field(wg__text *message, int32_t number, wire_type type, int64_t value) {
+    const int status = put_varint(message, (uint64_t)number << 3 | type);
+    return status < 0 ? -1 : put_varint(message, (uint64_t)value);
 }
 
 static int put_bytes(wg__text *message, int32_t number, const char *bytes, int64_t length) {
-    if (put_tag(message, number, WIRE_BYTES) < 0 || put_varint(message, (uint64_t)length) < 0)
+    if (put_field(message, number, WIRE_BYTES, length) < 0)
         return -1;
     return wg__text_append(message, length ? bytes : "", length);
 }
 
-/* Appends the gathered message under a number, and empties it. */
+/* Appends a message as a field, and empties it. */
 static int put_message(wg__text *out, int32_t number, wg__text *message) {
     const int status = put_bytes(out, number, message->bytes, message->length);
     message->length = 0;
@@ -312,11 +310,12 @@ static int put_pieces(const wg__pieces *p, wg__text *message, wg__text *out) {
             float value = (float)p->scores[i];
             uint8_t bytes[4];
             wg__storage_encode(WG__STORAGE_F32, 1, &value, bytes);
-            status =
-                put_tag(message, 2, WIRE_FIXED32) < 0 ? -1 : wg__text_append(message, bytes, 4);
+            status = put_varint(message, 2 << 3 | WIRE_FIXED32) < 0
+                         ? -1
+                         : wg__text_append(message, bytes, 4);
         }
         if (status == 0 && p->types[i] != WG__PIECE_NORMAL)
-            status = put_number(message, 3, p->types[i]);
+            status = put_field(message, 3, WIRE_VARINT, p->types[i]);
         if (status == 0)
             status = put_message(out, 1, message);
     }
@@ -334,14 +333,14 @@ static int put_trainer(const wg__pieces *p, wg__text *message, wg__text *out) {
                   {35, s->byte_fallback}};
     int status = 0;
     for (size_t i = 0; status == 0 && i < sizeof values / sizeof values[0]; i++)
-        status = put_number(message, values[i].number, values[i].value);
+        status = put_field(message, values[i].number, WIRE_VARINT, values[i].value);
     if (status == 0)
         status = put_bytes(message, 44, s->unknown_text, (int64_t)strlen(s->unknown_text));
-    /* The special pieces by id and by name; -1 where there is none. */
+    /* The special pieces by id and by name; id -1: none. */
     for (int i = 0; status == 0 && i < 4; i++) {
         const int32_t id = p->base.special[meanings[i]];
         const char *text = wg_tokenizer_token(&p->base, id);
-        status = put_number(message, 40 + i, id);
+        status = put_field(message, 40 + i, WIRE_VARINT, id);
         if (status == 0 && text)
             status = put_bytes(message, 45 + i, text, (int64_t)strlen(text));
     }
@@ -357,7 +356,7 @@ static int put_normalizer(const wg__pieces *p, wg__text *message, wg__text *out)
     if (status == 0 && map->length)
         status = put_bytes(message, 2, map->blob, map->length);
     for (int i = 0; status == 0 && i < 3; i++)
-        status = put_number(message, 3 + i, flags[i]);
+        status = put_field(message, 3 + i, WIRE_VARINT, flags[i]);
     return status < 0 ? -1 : put_message(out, 3, message);
 }
 

@@ -1,4 +1,4 @@
-/* Learning a SentencePiece vocabulary. See tokenizer.h. */
+/* Training of a SentencePiece vocabulary. See tokenizer.h. */
 #include <stdio.h>
 #include <string.h>
 
@@ -24,8 +24,9 @@ typedef struct trainer {
     wg__merge_training words; /* the pieces are the characters, then, for BPE, the merges */
     wg__unigram_training unigram;
     wg__alphabet alphabet;
-    int64_t kept;       /* letters that become pieces */
-    const char *source; /* names the text in messages */
+    int64_t kept;        /* letters that become pieces */
+    int64_t first_piece; /* after the special pieces and the bytes */
+    const char *source;  /* the name of the text in messages */
 } trainer;
 
 enum script { LETTERS, DIGITS, OTHERS };
@@ -92,10 +93,6 @@ static int add_text(void *context, const char *text, int64_t length, const char 
     return status;
 }
 
-static int64_t first_piece(const trainer *t) {
-    return SPECIAL_COUNT + (t->settings.byte_fallback ? BYTE_COUNT : 0);
-}
-
 static int add_alphabet(trainer *t) {
     if (wg__alphabet_count(&t->alphabet, &t->words) < 0)
         return -1;
@@ -104,14 +101,14 @@ static int add_alphabet(trainer *t) {
     t->kept = t->settings.alphabet_limit
                   ? wg__smaller(t->settings.alphabet_limit, t->alphabet.count)
                   : wg__alphabet_covering(&t->alphabet);
-    const int64_t least = first_piece(t) + t->kept;
+    const int64_t least = t->first_piece + t->kept;
     if (t->settings.vocabulary_size < least)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "a vocabulary of %lld cannot hold the %lld special pieces and bytes and the "
                        "%lld characters that this text needs; ask for %lld or more",
-                       (long long)t->settings.vocabulary_size, (long long)first_piece(t),
+                       (long long)t->settings.vocabulary_size, (long long)t->first_piece,
                        (long long)t->kept, (long long)least);
-    t->words.most_pieces = t->settings.vocabulary_size - first_piece(t);
+    t->words.most_pieces = t->settings.vocabulary_size - t->first_piece;
     for (int64_t i = 0; i < t->kept; i++)
         if (wg__strings_add(&t->words.pieces, t->alphabet.letters[i].text,
                             (int64_t)strlen(t->alphabet.letters[i].text)) < 0)
@@ -119,7 +116,7 @@ static int add_alphabet(trainer *t) {
     return 0;
 }
 
-/* A word with a character that is no piece is left out. */
+/* Skips words with a character that is no piece. */
 static int32_t split_word(const wg__merge_training *words, const char *word, int64_t length,
                           int32_t *symbols) {
     int32_t count = 0;
@@ -135,7 +132,7 @@ static int32_t split_word(const wg__merge_training *words, const char *word, int
 
 static wg_tokenizer *make_tokenizer(const trainer *t) {
     const bool unigram = t->settings.unigram;
-    const int64_t first = first_piece(t);
+    const int64_t first = t->first_piece;
     const int64_t learnt = unigram ? t->unigram.pieces.count : t->words.pieces.count;
     const int64_t count = first + learnt;
     char bytes[BYTE_COUNT][8];
@@ -152,7 +149,7 @@ static wg_tokenizer *make_tokenizer(const trainer *t) {
             types[i] = i == 0 ? WG__PIECE_UNKNOWN : byte < 0 ? WG__PIECE_CONTROL : WG__PIECE_BYTE;
             scores[i] = 0;
         }
-        /* Of BPE the n-th piece has the score -n: merges in order, then characters. */
+        /* In BPE, piece n has the score -n: merges in order, then characters. */
         for (int64_t i = 0; i < learnt; i++) {
             texts[first + i] = unigram ? wg__strings_text(&t->unigram.pieces, i)
                                        : wg__strings_text(&t->words.pieces, (i + t->kept) % learnt);
@@ -197,6 +194,7 @@ static wg_tokenizer *train(const wg__texts *texts, const wg_sentencepiece_traini
                 "vocabulary has at most 2^31 - 1 pieces");
         return NULL;
     }
+    t.first_piece = SPECIAL_COUNT + (s->byte_fallback ? BYTE_COUNT : 0);
     t.words.min_frequency = s->min_frequency;
     t.words.most_characters = WG__PIECE_LONGEST;
     int status = wg__each_text(texts, WHERE, add_text, &t);
@@ -214,8 +212,10 @@ static wg_tokenizer *train(const wg__texts *texts, const wg_sentencepiece_traini
     }
     wg_tokenizer *tokenizer = status == 0 ? make_tokenizer(&t) : NULL;
     wg__merge_training_clear(&t.words);
-    wg__unigram_training_clear(&t.unigram);
-    wg__alphabet_clear(&t.alphabet);
+    wg__strings_clear(&t.unigram.pieces);
+    wg__free(t.unigram.scores);
+    wg__strings_clear(&t.alphabet.texts);
+    wg__free(t.alphabet.letters);
     return tokenizer;
 }
 

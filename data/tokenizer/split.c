@@ -1,4 +1,4 @@
-/* Splitting a text by a regular expression. See kind.h. This is the only file that uses PCRE2. */
+/* Splits a text by a regular expression: see kind.h. This is the only file that uses PCRE2. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #define LONGEST_PATTERN 4096
 #define DEEPEST_NESTING 50
 
-/* A limit on the steps of one match: patterns come from files, and some take exponential time. */
+/* A limit on the steps of a match: some patterns take exponential time. */
 #define MOST_STEPS 10000000
 
 struct wg__splitter {
@@ -20,15 +20,15 @@ struct wg__splitter {
     bool jit;
 };
 
-/* Unicode's White_Space. PCRE2's own \s also matches U+180E. */
+/* Unicode's White_Space. PCRE2's \s also matches U+180E. */
 #define SPACES "\\t-\\r\\x{85}\\p{Z}"
 
 static int unsupported(const char *what, const char *pattern) {
     return wg_fail(WG_ERROR_FORMAT, WHERE, "%s is not supported: %.200s", what, pattern);
 }
 
-/* Writes the pattern for PCRE2, with \s and \S spelt out. Refuses constructs that PCRE2 and the
- * programs for which patterns are published read differently. */
+/* Writes the pattern for PCRE2, with \s and \S spelt out. Refuses constructs with another meaning
+ * in the regular expressions of Python and Rust. */
 static int translate(const char *pattern, wg__text *text) {
     bool in_class = false;
     for (const char *at = pattern; *at; at++) {
@@ -88,7 +88,7 @@ static int compile(wg__splitter *splitter, const char *pattern, const wg__text *
 }
 
 wg__splitter *wg__splitter_new(const char *pattern) {
-    /* "(*LIMIT_MATCH=...)" and the like at the beginning would lift our limits. */
+    /* A pattern could lift the limits by "(*LIMIT_MATCH=...)" at its beginning. */
     if (strlen(pattern) > LONGEST_PATTERN || *pattern == '\0' || strncmp(pattern, "(*", 2) == 0) {
         wg_fail(WG_ERROR_FORMAT, WHERE, "a pattern has 1 to %d bytes and does not begin with (*",
                 LONGEST_PATTERN);
@@ -133,11 +133,11 @@ static int64_t character_end(const char *text, int64_t length, int64_t at) {
 static int split(const wg__splitter *splitter, const char *text, int64_t length,
                  pcre2_match_data *data, wg__part_visitor visit, void *context) {
     const PCRE2_SIZE *bounds = pcre2_get_ovector_pointer(data);
-    int64_t at = 0, done = 0; /* where to search, and the end of what was visited */
+    int64_t at = 0, done = 0; /* where to search next; the end of the visited text */
     int status = 0;
     while (status >= 0 && at < length) {
-        /* pcre2_jit_match skips the checks of pcre2_match, which for words take longer than the
-         * match itself. A text that needs more than its stack goes to pcre2_match. */
+        /* pcre2_jit_match skips pcre2_match's checks, which take longer than matching a word. If
+         * its stack is too small, pcre2_match takes over. */
         int found = PCRE2_ERROR_JIT_STACKLIMIT;
         if (splitter->jit)
             found = pcre2_jit_match(splitter->code, (PCRE2_SPTR)text, (PCRE2_SIZE)length,
@@ -155,7 +155,7 @@ static int split(const wg__splitter *splitter, const char *text, int64_t length,
                            "splitting at byte %lld: %s", (long long)at, message);
         }
         int64_t start = (int64_t)bounds[0], end = (int64_t)bounds[1];
-        if (end <= start) { /* an empty match splits nothing; \K may even make end < start */
+        if (end <= start) { /* an empty match; with \K, end < start is possible */
             at = character_end(text, length, start > at ? start : at);
             continue;
         }

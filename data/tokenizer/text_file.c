@@ -64,6 +64,13 @@ int wg__append_replaced(wg__text *out, const char *text, const char *from, const
     return wg__text_append(out, text, (int64_t)strlen(text));
 }
 
+int64_t wg__utf8_count(const char *text, int64_t length) {
+    int64_t count = 0;
+    for (int64_t at = 0; at < length; at += wg__utf8_length(text + at))
+        count++;
+    return count;
+}
+
 /* U+0009..000D, 0020, 0085, 00A0, 1680, 2000..200A, 2028, 2029, 202F, 205F, 3000. */
 int64_t wg__space_length(const char *text, int64_t length) {
     const unsigned char *b = (const unsigned char *)text;
@@ -84,12 +91,6 @@ int64_t wg__space_length(const char *text, int64_t length) {
 
 /* Pages are released in steps of 4 MiB, a multiple of every page size. */
 #define PASS_STEP (4 << 20)
-
-static int fail(const char *path, const char *where) {
-    return wg_fail(errno == ENOENT || errno == ENOTDIR ? WG_ERROR_NOT_FOUND : WG_ERROR_IO, where,
-                   "cannot read %s: %s%s", path, strerror(errno),
-                   errno == EISDIR ? "; name the files in it" : "");
-}
 
 /* Opens an unnamed file in $TMPDIR or /tmp; negative with errno. */
 static int open_temporary(void) {
@@ -141,19 +142,20 @@ static int map_copy(wg__text_map *map, int descriptor) {
 }
 
 int wg__text_map_open(wg__text_map *map, const char *path, const char *where) {
-    *map = wg__text_map_of("", 0);
+    *map = (wg__text_map){.bytes = ""};
     const int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0)
-        return fail(path, where);
-    struct stat status;
-    int result = fstat(descriptor, &status);
+    struct stat status = {0};
+    int result = descriptor < 0 ? -1 : fstat(descriptor, &status);
     map->modified = result == 0 ? wg__modified(&status) : 0;
     if (result == 0 && (!S_ISREG(status.st_mode) || status.st_size == 0 ||
                         map_bytes(map, descriptor, status.st_size) < 0))
         result = map_copy(map, descriptor);
     if (result < 0)
-        fail(path, where);
-    close(descriptor);
+        wg_fail(errno == ENOENT || errno == ENOTDIR ? WG_ERROR_NOT_FOUND : WG_ERROR_IO, where,
+                "cannot read %s: %s%s", path, strerror(errno),
+                errno == EISDIR ? "; name the files in it" : "");
+    if (descriptor >= 0)
+        close(descriptor);
     return result;
 }
 

@@ -31,6 +31,9 @@ static inline int64_t wg__utf8_length(const char *text) {
  * for an empty text. */
 int64_t wg__space_length(const char *text, int64_t length);
 
+/* The number of characters of a UTF-8 text. */
+int64_t wg__utf8_count(const char *text, int64_t length);
+
 /* White space of ASCII. */
 static inline bool wg__is_blank(char c) {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f';

@@ -1,5 +1,5 @@
-/* What all kinds of tokenizers share: properties, added tokens, encoding around them, decoding, and
- * helpers for JSON. See tokenizer.h and kind.h. */
+/* Functions for all kinds of tokenizers: properties, added tokens, encoding, decoding, and helpers
+ * for training and JSON. See tokenizer.h and kind.h. */
 #include <string.h>
 
 #include "data/tokenizer/kind.h"
@@ -63,7 +63,7 @@ const char *wg__tokenizer_added_text(const wg_tokenizer *tokenizer, int32_t id) 
                  : wg_tokenizer_token(tokenizer, id);
 }
 
-/* Decoded inside of a text, a word comes with the space before it. */
+/* Decodes the token within a text: the first token of a word then begins with a space. */
 bool wg__token_begins_word(const wg_tokenizer *tokenizer, int32_t id) {
     static const wg_decode_options options = {.plain = true};
     wg__decode_state inside = {.begun = true, .space = true};
@@ -204,16 +204,12 @@ int wg__tokenizer_find_special(wg_tokenizer *tokenizer) {
 
 typedef struct encoding {
     const wg_tokenizer *tokenizer;
-    bool special; /* special tokens are found, too */
+    bool special; /* find special tokens, too */
     const char *text;
     int64_t length;
-    bool begins[256]; /* an added token begins with this byte */
+    bool begins[256]; /* begins[b]: an added token begins with byte b */
     wg__token_sink *sink;
 } encoding;
-
-static bool is_found(const encoding *e, const wg__added_token *token) {
-    return e->special || !token->special;
-}
 
 /* The longest added token at `at`, or NULL. */
 static const wg__added_token *added_at(const encoding *e, int64_t at, int64_t *length) {
@@ -223,10 +219,10 @@ static const wg__added_token *added_at(const encoding *e, int64_t at, int64_t *l
     for (int64_t n = 1; n <= texts->longest && at + n <= e->length; n++) {
         hash = wg__hash_step(hash, e->text[at + n - 1]);
         int64_t number = wg__strings_find_joined(texts, hash, "", 0, e->text + at, n);
-        if (number >= 0 && is_found(e, &e->tokenizer->added[number])) {
-            found = &e->tokenizer->added[number];
-            *length = n;
-        }
+        if (number < 0 || (e->tokenizer->added[number].special && !e->special))
+            continue;
+        found = &e->tokenizer->added[number];
+        *length = n;
     }
     return found;
 }
@@ -238,12 +234,12 @@ static int encode_stretch(const encoding *e, int64_t start, int64_t end) {
                                       e->sink);
 }
 
-/* Marks the bytes that added tokens begin with: 1, 0 if there is none, or -1. */
-static int find_beginnings(encoding *e) {
-    int any = 0;
+static int encode_around_added(encoding *e) {
+    /* Fills `begins`; `any`: there are added tokens to find. */
+    bool any = false;
     for (int64_t i = 0; i < e->tokenizer->added_texts.count; i++) {
         const char *text = wg__strings_text(&e->tokenizer->added_texts, i);
-        if (!is_found(e, &e->tokenizer->added[i]))
+        if (e->tokenizer->added[i].special && !e->special)
             continue;
         if (e->tokenizer->added[i].normalized)
             return wg_fail(
@@ -254,14 +250,9 @@ static int find_beginnings(encoding *e) {
                 text);
         any = e->begins[(unsigned char)*text] = true;
     }
-    return any;
-}
 
-static int encode_around_added(encoding *e) {
+    /* Encodes the stretches between the added tokens. */
     int64_t start = 0, at = 0;
-    const int any = find_beginnings(e);
-    if (any < 0)
-        return -1;
     while (any && at < e->length) {
         int64_t length = 0;
         const wg__added_token *token =
@@ -322,22 +313,22 @@ int wg_tokenizer_encode(const wg_tokenizer *tokenizer, const char *text, int64_t
 }
 
 /* ---- Decoding: bytes to characters ----
- * The kinds give bytes; here they become whole characters.
+ * The kinds decode ids to bytes. These functions join the bytes to whole characters.
  *
  *     ids     |  a  |  b  |   c   |
  *     bytes   | E2  | 82  | AC 20 |      from the kind
- *     text    |     |     | "€ "  |      the bytes of an unfinished character are held back
+ *     text    |     |     | "€ "  |      the bytes of an unfinished character wait
  *
- * Bytes that are not UTF-8 become U+FFFD, one for each maximal subpart of a character (The Unicode
- * Standard, section 3.9), as in Python and most browsers. */
+ * Each maximal subpart of an invalid character becomes U+FFFD (The Unicode Standard, section 3.9),
+ * as in Python and most browsers. */
 
 typedef enum subpart { WHOLE, UNFINISHED, INVALID } subpart;
 
-/* The bytes of the next subpart: a whole character, the beginning of one that `length` cuts off, or
- * an invalid one. */
+/* The length of the next subpart: a whole character, a character that `length` cuts off, or an
+ * invalid subpart. */
 static int64_t next_subpart(const unsigned char *bytes, int64_t length, subpart *what) {
-    /* The length of a character that begins with this byte, and the range of its second byte
-     * (RFC 3629, section 4); 0 if no character begins so. */
+    /* The length of a character with this first byte, and the range of its second byte (RFC 3629,
+     * section 4); 0: no character has this first byte. */
     const unsigned char first = bytes[0];
     unsigned char low = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
     unsigned char high = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
@@ -357,8 +348,8 @@ static int64_t next_subpart(const unsigned char *bytes, int64_t length, subpart 
     return n;
 }
 
-/* Moves the characters of `bytes` to `text`; an unfinished one stays, unless `end`. */
-static int take_characters(wg__text *bytes, bool end, wg__text *text) {
+/* Moves the characters of `bytes` to `text`. Without `end`, an unfinished character stays. */
+static int move_characters(wg__text *bytes, bool end, wg__text *text) {
     const unsigned char *data = (const unsigned char *)bytes->bytes;
     int64_t at = 0, start = 0, length = bytes->length;
     while (at < length) {
@@ -403,7 +394,7 @@ char *wg_tokenizer_decode(const wg_tokenizer *tokenizer, const int32_t *ids, int
     for (int64_t i = 0; status == 0 && i < count; i++)
         status = decode_id(tokenizer, ids[i], options ? options : &defaults, &state, &bytes);
     if (status == 0)
-        status = take_characters(&bytes, true, &text);
+        status = move_characters(&bytes, true, &text);
     wg__free(bytes.bytes);
     if (status < 0) {
         wg__free(text.bytes);
@@ -433,10 +424,10 @@ wg_decode_stream *wg_decode_stream_new(const wg_tokenizer *tokenizer,
     return stream;
 }
 
-static const char *take_text(wg_decode_stream *stream, bool end, int64_t *length) {
+static const char *return_text(wg_decode_stream *stream, bool end, int64_t *length) {
     stream->text.length = 0;
     if (wg__text_append(&stream->bytes, "", 0) < 0 ||
-        take_characters(&stream->bytes, end, &stream->text) < 0)
+        move_characters(&stream->bytes, end, &stream->text) < 0)
         return NULL;
     if (length)
         *length = stream->text.length;
@@ -447,13 +438,13 @@ const char *wg_decode_stream_next(wg_decode_stream *stream, int32_t id, int64_t 
     if (!stream ||
         decode_id(stream->tokenizer, id, &stream->options, &stream->state, &stream->bytes) < 0)
         return NULL;
-    return take_text(stream, false, length);
+    return return_text(stream, false, length);
 }
 
 const char *wg_decode_stream_end(wg_decode_stream *stream, int64_t *length) {
     if (!stream)
         return NULL;
-    const char *text = take_text(stream, true, length);
+    const char *text = return_text(stream, true, length);
     stream->state = (wg__decode_state){0};
     return text;
 }

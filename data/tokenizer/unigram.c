@@ -1,4 +1,4 @@
-/* The unigram language model: its trie, and learning its pieces. See sentencepiece.h. */
+/* The unigram language model: its trie, and training its pieces. See sentencepiece.h. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +9,9 @@
 
 #define WHERE "unigram"
 #define SEEDS_PER_PIECE 20
-#define EM_STEPS 2 /* between two prunings */
-#define KEPT 0.75  /* of the pieces, by one pruning */
-#define SPARE 1.1  /* times the pieces that are wanted: pruning ends there */
+#define EM_STEPS 2 /* before each pruning */
+#define KEPT 0.75  /* the share of the pieces that a pruning keeps */
+#define SPARE 1.1  /* pruning ends at this multiple of the wanted number of pieces */
 #define LEAST_EXPECTED 0.5
 enum { LONGEST = 16 /* characters of a piece */, LONGEST_BYTES = 4 * LONGEST, STRETCH = 4096 };
 
@@ -37,9 +37,9 @@ int wg__unigram_add(wg__unigram *model, const char *text, int64_t length, int32_
 }
 
 /* ---- Seeds ----
- * All suffixes of all words are sorted. What a run of neighbours has in common is a substring,
- * which occurs as often as their words. The runs are the inner nodes of the suffix tree; a stack
- * holds those that are open.
+ * All suffixes of all words are sorted. The common beginning of a run of neighbours is a substring;
+ * its frequency is the sum of the counts of their words. The runs are the inner nodes of the suffix
+ * tree; a stack has the open runs.
  *
  *     suffixes     common with the next   runs
  *     er  x 2      0
@@ -48,7 +48,7 @@ int wg__unigram_add(wg__unigram *model, const char *text, int64_t length, int32_
  */
 
 typedef struct suffix {
-    const char *text; /* up to its NUL */
+    const char *text; /* NUL-terminated */
     int64_t count;    /* of its word */
 } suffix;
 
@@ -67,7 +67,7 @@ static int compare_suffixes(const void *a, const void *b) {
     return strncmp(((const suffix *)a)->text, ((const suffix *)b)->text, LONGEST_BYTES);
 }
 
-/* The heavier first; of equal ones the first in byte order. */
+/* The larger weight first; equal weights in byte order. */
 static int compare_seeds(const void *a, const void *b) {
     const seed *x = a, *y = b;
     if (x->weight != y->weight)
@@ -77,7 +77,7 @@ static int compare_seeds(const void *a, const void *b) {
     return order != 0 ? order : (x->length > y->length) - (x->length < y->length);
 }
 
-/* The bytes of whole characters, 16 at most, that two texts have in common at their beginning. */
+/* The length of the common beginning of two texts: whole characters, at most 16. */
 static int64_t common_length(const char *a, const char *b) {
     int64_t length = 0;
     for (int n = 0; n < LONGEST && a[length]; n++) {
@@ -89,15 +89,8 @@ static int64_t common_length(const char *a, const char *b) {
     return length;
 }
 
-static int64_t characters(const char *text, int64_t length) {
-    int64_t count = 0;
-    for (int64_t at = 0; at < length; at += wg__utf8_length(text + at))
-        count++;
-    return count;
-}
-
 static int add_seed(seeds *all, const char *text, int64_t length, int64_t frequency) {
-    const int64_t count = characters(text, length);
+    const int64_t count = wg__utf8_count(text, length);
     if (count < 2 || frequency < 2)
         return 0;
     const seed item = {text, length, (double)frequency * (double)count};
@@ -106,31 +99,32 @@ static int add_seed(seeds *all, const char *text, int64_t length, int64_t freque
 
 /* ---- Pieces and segmentations ---- */
 
-/* A piece at a place of a text. */
+/* Bytes start .. end - 1 of a text are a piece. */
 typedef struct edge {
     int32_t start, end, piece;
 } edge;
 
 typedef struct learner {
     const wg__unigram_training *training;
-    int64_t letter_count; /* the first pieces, which stay */
+    int64_t letter_count; /* the first pieces are the characters, which are never pruned */
     wg__strings pieces;
     double *scores, *expected; /* by piece */
     wg__unigram model;
 
-    edge *edges; /* of the text that is looked at, by their start */
+    /* Of the current text. */
+    edge *edges; /* sorted by `start` */
     int64_t edge_count, edge_capacity;
-    double *forward, *backward; /* by place; -INFINITY: not reached */
-    int32_t *best;              /* by place: the best edge that ends there, or -1 */
+    double *forward, *backward; /* by byte; -INFINITY: no segmentation ends or begins there */
+    int32_t *best;              /* by byte: the best edge that ends there, or -1 */
     int64_t place_capacity;
 } learner;
 
+/* log(exp(x) + exp(y)) */
 static double add_logarithms(double x, double y) {
     const double larger = x < y ? y : x, smaller = x < y ? x : y;
     return smaller == -INFINITY ? larger : larger + log1p(exp(smaller - larger));
 }
 
-/* Makes the trie of the pieces. */
 static int make_trie(learner *l) {
     wg__pair_table_clear(&l->model.trie);
     l->model.node_count = 0;
@@ -141,7 +135,7 @@ static int make_trie(learner *l) {
     return 0;
 }
 
-/* Finds the pieces in a text, but `without` (-1: all). */
+/* Finds all pieces in a text, except `without` (-1: none). */
 static int find_edges(learner *l, const char *text, int64_t length, int32_t without) {
     l->edge_count = 0;
     for (int64_t start = 0; start < length; start += wg__utf8_length(text + start)) {
@@ -171,8 +165,8 @@ static int find_edges(learner *l, const char *text, int64_t length, int32_t with
     return l->forward && l->backward && l->best ? 0 : -1;
 }
 
-/* Fills `forward` with the sums of all segmentations up to a place, or with the best one's score
- * and `best` with its last edge. */
+/* Fills `forward` with the log probability of all segmentations up to each byte. With `only_best`:
+ * with the score of the best segmentation, and `best` with its last edge (Viterbi). */
 static void go_forward(learner *l, int64_t length, bool only_best) {
     for (int64_t i = 0; i <= length; i++) {
         l->forward[i] = i == 0 ? 0 : -INFINITY;
@@ -198,7 +192,7 @@ static bool is_of_letters(const wg__strings *letters, const char *text, int64_t 
     return true;
 }
 
-/* Calls `work` with each word whose characters are all pieces, at most 4096 bytes at a time. */
+/* Calls `work` with each word that has only known characters, at most 4096 bytes at a time. */
 static int each_stretch(learner *l,
                         int (*work)(learner *l, const char *text, int64_t length, double count)) {
     const wg__strings *words = l->training->words;
@@ -218,7 +212,7 @@ static int each_stretch(learner *l,
 
 /* ---- Expectation and maximization ---- */
 
-/* Adds how often each piece is expected in `count` texts. */
+/* Adds the expected frequency of each piece in `count` copies of a text (forward-backward). */
 static int expect(learner *l, const char *text, int64_t length, double count) {
     if (find_edges(l, text, length, -1) < 0)
         return -1;
@@ -244,7 +238,7 @@ static double digamma(double x) {
     return shift + log(x) - 0.5 / x - y * (1.0 / 12 - y * (1.0 / 120 - y / 252));
 }
 
-/* Keeps the pieces whose flag is set, with their scores. */
+/* Keeps piece i, with its score, if kept[i]. */
 static int keep(learner *l, const bool *kept) {
     wg__strings pieces = {0};
     int64_t count = 0;
@@ -275,8 +269,9 @@ static int count_best(learner *l, const char *text, int64_t length, double count
     return 0;
 }
 
-/* What a piece's loss would cost: its text is then segmented by the next best pieces, which become
- * more frequent. 0 for a piece that no best segmentation has, or whose text is better segmented. */
+/* The decrease of the log likelihood if a piece is removed: the next best pieces then spell its
+ * text and become more frequent. 0 for a piece that is in no best segmentation, or if other pieces
+ * spell its text with a better score. */
 static int measure_loss(learner *l, int64_t piece, double total, double *value) {
     const char *text = wg__strings_text(&l->pieces, piece);
     const int64_t length = wg__strings_length(&l->pieces, piece);
@@ -300,7 +295,7 @@ static int measure_loss(learner *l, int64_t piece, double total, double *value) 
     return 0;
 }
 
-/* `losses` has room for the loss of each piece: of the likelihood, if the piece goes. */
+/* Removes the pieces with the smallest losses. `kept` and `losses` are scratch, one per piece. */
 static int prune(learner *l, int64_t wanted, bool *kept, double *losses) {
     memset(l->expected, 0, (size_t)l->pieces.count * sizeof *l->expected);
     if (each_stretch(l, count_best) < 0)
@@ -330,7 +325,7 @@ static int prune(learner *l, int64_t wanted, bool *kept, double *losses) {
 static int collect_seeds(const wg__unigram_training *t, suffix **suffixes, seeds *found) {
     int64_t count = 0, at = 0;
     for (int64_t w = 0; w < t->words->count; w++)
-        count += characters(wg__strings_text(t->words, w), wg__strings_length(t->words, w));
+        count += wg__utf8_count(wg__strings_text(t->words, w), wg__strings_length(t->words, w));
     *suffixes = wg__alloc_array(count + 1, sizeof **suffixes);
     if (!*suffixes)
         return -1;
@@ -338,12 +333,12 @@ static int collect_seeds(const wg__unigram_training *t, suffix **suffixes, seeds
         for (const char *text = wg__strings_text(t->words, w); *text; text += wg__utf8_length(text))
             (*suffixes)[at++] = (suffix){text, t->word_counts[w]};
     qsort(*suffixes, (size_t)count, sizeof **suffixes, compare_suffixes);
-    /* Finds the substrings of sorted suffixes. */
+    /* Finds the repeated substrings. */
     const suffix *sorted = *suffixes;
     typedef struct run {
         int64_t length, frequency;
     } run;
-    run open[LONGEST_BYTES + 2]; /* their lengths grow, so there are no more */
+    run open[LONGEST_BYTES + 2]; /* by ascending length, at most LONGEST_BYTES */
     int open_count = 0;
     int64_t before = 0;
     for (int64_t i = 0; i < count; i++) {
@@ -366,12 +361,12 @@ static int collect_seeds(const wg__unigram_training *t, suffix **suffixes, seeds
         }
         before = after;
     }
-    if (found->count > 0) /* else there are no items, and qsort takes no NULL */
+    if (found->count > 0) /* qsort refuses NULL */
         qsort(found->items, (size_t)found->count, sizeof *found->items, compare_seeds);
     return 0;
 }
 
-/* The first pieces, whose probabilities are their shares of the weight. */
+/* Makes the first pieces: the characters and the seeds, with probabilities by weight. */
 static int begin(learner *l) {
     const wg__unigram_training *t = l->training;
     l->letter_count = t->letters->count;
@@ -383,7 +378,7 @@ static int begin(learner *l) {
     suffix *suffixes = NULL;
     seeds found = {0};
     int status = collect_seeds(t, &suffixes, &found);
-    /* The characters, weighted by their frequency, then seeds that consist of them. */
+    /* The weight of a character is its frequency. Seeds with unknown characters are skipped. */
     for (int64_t i = 0; status == 0 && i < l->letter_count; i++) {
         l->scores[i] = (double)t->counted[i].count;
         status = wg__strings_add(&l->pieces, wg__strings_text(t->letters, i),
@@ -420,10 +415,10 @@ static int improve(learner *l) {
             memset(l->expected, 0, (size_t)l->pieces.count * sizeof *l->expected);
             status = each_stretch(l, expect);
             if (status == 0) {
-                /* Computes new scores from the expected frequencies. Pieces expected less than half
-                 * a time are removed, unless they are characters. log p would be the maximum of the
-                 * likelihood; the digamma function lowers the scores of rare pieces further, so
-                 * that more of them fall below the limit. */
+                /* Computes new scores from the expected frequencies. Pieces with a frequency below
+                 * 0.5 are removed, unless they are characters. log p would maximize the likelihood;
+                 * the digamma function lowers the scores of rare pieces further, so that more of
+                 * them fall below the limit. */
                 double sum = 0;
                 for (int64_t k = 0; k < l->pieces.count; k++) {
                     kept[k] = k < l->letter_count || l->expected[k] >= LEAST_EXPECTED;
@@ -445,16 +440,16 @@ static int improve(learner *l) {
     return status;
 }
 
-/* The result: all characters and the most probable others, the most probable first. */
+/* The result: all characters and the most probable longer pieces, sorted by probability. */
 static int finish(learner *l, wg__unigram_training *t) {
     const int64_t count = l->pieces.count;
     int64_t *order = wg__sorted_indices(0, count, wg__largest_first, l->scores);
     t->scores = wg__alloc_array(count + 1, sizeof *t->scores);
     int status = order && t->scores ? 0 : -1;
-    int64_t others = t->piece_count - l->letter_count;
+    int64_t room = t->piece_count - l->letter_count;
     for (int64_t i = 0; status == 0 && i < count; i++) {
         const int64_t piece = order[i];
-        if (piece >= l->letter_count && others-- <= 0)
+        if (piece >= l->letter_count && room-- <= 0)
             continue;
         t->scores[t->pieces.count] = (double)(float)l->scores[piece];
         status = wg__strings_add(&t->pieces, wg__strings_text(&l->pieces, piece),
@@ -482,10 +477,4 @@ int wg__learn_unigram(wg__unigram_training *training) {
     wg__free(l.backward);
     wg__free(l.best);
     return status;
-}
-
-void wg__unigram_training_clear(wg__unigram_training *training) {
-    wg__strings_clear(&training->pieces);
-    wg__free(training->scores);
-    training->scores = NULL;
 }

@@ -1,9 +1,10 @@
 /* WordPiece: vocab.txt, encoding by longest match, decoding, JSON and training. See tokenizer.h.
  *
  * Training merges the most frequent pair. WordPiece's first description (Schuster & Nakajima 2012)
- * scores a pair by the gain in likelihood, count(ab) / (count(a) count(b)). That spends a small
- * vocabulary on rare characters that always stand together: on the shipped books, 2000 tokens
- * chosen so need 3.1 pieces a word, and 2000 tokens chosen by count 1.3. */
+ * scores a pair by the gain in likelihood, count(ab) / (count(a) count(b)). With a small
+ * vocabulary, this score prefers rare characters that always occur together: on the shipped books,
+ * words have 3.1 pieces with 2000 tokens chosen by likelihood, and 1.3 with 2000 tokens chosen by
+ * count. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,13 +24,15 @@
 #define LARGEST_VOCABULARY INT64_C(10000000)
 #define SPECIAL_COUNT 5
 
-/* The default alphabet: as many characters as cover the text, but so many if it has them. */
+/* The default alphabet: the characters that make up 99.95 % of the text, and at least this number
+ * if the text has them. A Chinese text needs far more characters, an English text with foreign
+ * names far fewer than it has. */
 #define LEAST_ALPHABET 1000
 
 typedef struct wordpiece {
     wg_tokenizer base;
     wg_wordpiece_options options;
-    uint64_t continuation_hash; /* of "##", the prefix of pieces that continue a word */
+    uint64_t continuation_hash; /* the hash of "##", the prefix of pieces within a word */
 } wordpiece;
 
 static const char *const special_names[SPECIAL_COUNT] = {
@@ -69,9 +72,8 @@ wg_tokenizer *wg__wordpiece_new(int64_t count, const char *const *tokens,
     return new_wordpiece(count, tokens, options, "token");
 }
 
-/* Splits a text in place into its lines, without blanks at their ends, as the published reader
- * does. An empty last line does not count. Returns how many, or -1; *lines is freed with wg__free.
- */
+/* Splits a text in place into lines without blanks at their ends, like the published reader. Skips
+ * an empty last line. Returns the number of lines, or -1; *lines is freed with wg__free. */
 static int64_t split_lines(char *text, int64_t length, const char ***lines) {
     int64_t count = 0, capacity = 0;
     char *end = text + length;
@@ -137,9 +139,9 @@ typedef struct encoding {
     wg__token_sink *sink;
 } encoding;
 
-/* The longest piece at the beginning of `text`; `continues`: of those with "##". Returns its id and
- * stores its length, or -1. One walk hashes all beginnings; then they are looked up, the longest
- * first. */
+/* The id of the longest piece at the beginning of `text`, or -1; *matched is its length.
+ * `continues`: only pieces with "##". One pass hashes all beginnings; then they are looked up, the
+ * longest first. */
 static int64_t longest_piece(const wordpiece *w, bool continues, const char *text, int64_t length,
                              int64_t *matched) {
     uint64_t hashes[LARGEST_WORD_CHARACTERS * 4];
@@ -160,7 +162,7 @@ static int64_t longest_piece(const wordpiece *w, bool continues, const char *tex
     return -1;
 }
 
-/* Appends the pieces of one word, or [UNK] if it is too long or no pieces make it up. */
+/* Appends the pieces of a word, or [UNK] if the word is too long or no pieces spell it. */
 static int encode_word(void *context, const char *word, int64_t length, int64_t characters) {
     const encoding *e = context;
     wg_token_list *list = &e->sink->list;
@@ -190,48 +192,27 @@ static int encode(const wg_tokenizer *tokenizer, const char *text, int64_t lengt
     return wg__basic_tokenize(text, length, rules, encode_word, &e);
 }
 
-/* How a token is spaced in English text. */
-typedef struct spacing {
-    bool no_space_before, no_space_after;
-} spacing;
-
-/* `open`: a straight double quote is open; updated. */
-static spacing spacing_of(const char *token, bool *open) {
-    if (strcmp(token, "\"") == 0) {
-        *open = !*open;
-        return *open ? (spacing){false, true} : (spacing){true, false};
-    }
-    const bool joins = wg__is_among(token, WG_NAMES("'", "-", "/", "\u2019", "\u2013", "\u2014"));
-    const bool closes = wg__is_among(
-        token, WG_NAMES(".", ",", ";", ":", "!", "?", ")", "]", "}", "%", "\u201d", "\u2026"));
-    const bool opens = wg__is_among(token, WG_NAMES("(", "[", "{", "\u201c", "\u2018", "$"));
-    return (spacing){joins || closes, joins || opens};
-}
-
-/* Scripts by how they are spaced. */
+/* Scripts by their spacing. */
 enum script {
-    SPACED,          /* Latin, and all others with spaces between words */
+    SPACED,          /* Latin and other scripts with spaces between words */
     CJK,             /* ideographs, kana, bopomofo */
-    CJK_PUNCTUATION, /* of full width: it has its space within */
+    CJK_PUNCTUATION, /* full-width characters, which include their space */
     QUOTATION        /* curly quotes, dashes and dots, which English and Chinese share */
 };
 
-static bool is_within(int32_t c, int32_t first, int32_t last) {
-    return c >= first && c <= last;
-}
-
 static enum script script_of(int32_t c) {
-    if (wg__is_ideograph(c) || is_within(c, 0x3005, 0x3007) || is_within(c, 0x3021, 0x3029) ||
-        is_within(c, 0x3031, 0x3035) || is_within(c, 0x3041, 0x312F) ||
-        is_within(c, 0x31A0, 0x31FF) || is_within(c, 0xFF66, 0xFF9F) ||
-        is_within(c, 0x1B000, 0x1B16F))
+    if (wg__is_ideograph(c) || wg__is_within(c, 0x3005, 0x3007) ||
+        wg__is_within(c, 0x3021, 0x3029) || wg__is_within(c, 0x3031, 0x3035) ||
+        wg__is_within(c, 0x3041, 0x312F) || wg__is_within(c, 0x31A0, 0x31FF) ||
+        wg__is_within(c, 0xFF66, 0xFF9F) || wg__is_within(c, 0x1B000, 0x1B16F))
         return CJK;
-    if (is_within(c, 0x3001, 0x303F) || is_within(c, 0xFE10, 0xFE1F) ||
-        is_within(c, 0xFE30, 0xFE4F) || is_within(c, 0xFF01, 0xFF0F) ||
-        is_within(c, 0xFF1A, 0xFF20) || is_within(c, 0xFF3B, 0xFF40) ||
-        is_within(c, 0xFF5B, 0xFF65))
+    if (wg__is_within(c, 0x3001, 0x303F) || wg__is_within(c, 0xFE10, 0xFE1F) ||
+        wg__is_within(c, 0xFE30, 0xFE4F) || wg__is_within(c, 0xFF01, 0xFF0F) ||
+        wg__is_within(c, 0xFF1A, 0xFF20) || wg__is_within(c, 0xFF3B, 0xFF40) ||
+        wg__is_within(c, 0xFF5B, 0xFF65))
         return CJK_PUNCTUATION;
-    if (is_within(c, 0x2014, 0x201F) || is_within(c, 0x2025, 0x2027) || c == 0xB7 || c == 0x22EF)
+    if (wg__is_within(c, 0x2014, 0x201F) || wg__is_within(c, 0x2025, 0x2027) || c == 0xB7 ||
+        c == 0x22EF)
         return QUOTATION;
     return SPACED;
 }
@@ -239,15 +220,27 @@ static enum script script_of(int32_t c) {
 static int decode(const wg_tokenizer *tokenizer, int32_t id, const wg_decode_options *options,
                   wg__decode_state *state, wg__text *text) {
     const char *token = wg__strings_text(&tokenizer->vocabulary, id);
-    spacing spaces = {false, false};
+    const bool spaces = !options->plain && !wg__tokenizer_is_special(tokenizer, id);
+    bool no_space_before = false, no_space_after = false;
     if (strncmp(token, "##", 2) == 0 && token[2] != '\0') {
         token += 2;
-        spaces.no_space_before = true;
-    } else if (!options->plain && !wg__tokenizer_is_special(tokenizer, id)) {
-        spaces = spacing_of(token, &state->open);
+        no_space_before = true;
+    } else if (spaces && strcmp(token, "\"") == 0) {
+        no_space_before = state->open;
+        no_space_after = state->open = !state->open;
+    } else if (spaces) {
+        /* English punctuation. */
+        const bool joins =
+            wg__is_among(token, WG_NAMES("'", "-", "/", "\u2019", "\u2013", "\u2014"));
+        const bool closes = wg__is_among(
+            token, WG_NAMES(".", ",", ";", ":", "!", "?", ")", "]", "}", "%", "\u201d", "\u2026"));
+        const bool opens = wg__is_among(token, WG_NAMES("(", "[", "{", "\u201c", "\u2018", "$"));
+        no_space_before = joins || closes;
+        no_space_after = joins || opens;
     }
+
     enum script first = SPACED, last = SPACED;
-    if (!options->plain && !wg__tokenizer_is_special(tokenizer, id)) {
+    if (spaces) {
         const utf8proc_uint8_t *bytes = (const utf8proc_uint8_t *)token;
         const utf8proc_ssize_t length = (utf8proc_ssize_t)strlen(token);
         utf8proc_ssize_t end = length - 1;
@@ -259,15 +252,15 @@ static int decode(const wg_tokenizer *tokenizer, int32_t id, const wg_decode_opt
         if (length > 0 && utf8proc_iterate(bytes + end, length - end, &c) > 0)
             last = script_of(c);
     }
-    /* Whether two neighbouring characters stand without a space: Chinese and Japanese have none. */
+
+    /* Chinese and Japanese characters have no space between them. */
     const enum script before = (enum script)state->script;
-    spaces.no_space_before |=
-        before == CJK_PUNCTUATION || first == CJK_PUNCTUATION ||
-        (before != SPACED && first != SPACED && (before == CJK || first == CJK));
+    no_space_before |= before == CJK_PUNCTUATION || first == CJK_PUNCTUATION ||
+                       (before != SPACED && first != SPACED && (before == CJK || first == CJK));
     state->script = last;
-    if (state->space && !spaces.no_space_before && wg__text_append(text, " ", 1) < 0)
+    if (state->space && !no_space_before && wg__text_append(text, " ", 1) < 0)
         return -1;
-    state->space = !spaces.no_space_after;
+    state->space = !no_space_after;
     return wg__text_append(text, token, (int64_t)strlen(token));
 }
 
@@ -295,20 +288,22 @@ static wg_tokenizer *from_json(const json_t *json, int64_t count, const char *co
 typedef struct counting {
     wg__merge_training *words;
     int64_t most_characters;
+    int64_t long_words; /* words with more characters, which become [UNK] */
 } counting;
 
-/* Longer words become [UNK]. */
-static int count_one(void *context, const char *word, int64_t length, int64_t characters) {
-    const counting *c = context;
-    return characters > c->most_characters ? 0 : wg__count_word(c->words, word, length);
+static int count_word(void *context, const char *word, int64_t length, int64_t characters) {
+    counting *c = context;
+    const bool is_long = characters > c->most_characters;
+    c->long_words += is_long;
+    return is_long ? 0 : wg__count_word(c->words, word, length);
 }
 
 static int count_words(const wg_tokenizer *tokenizer, const char *text, int64_t length,
                        wg__merge_training *words) {
     const wg_wordpiece_options *options = &((const wordpiece *)tokenizer)->options;
     const wg__basic_rules rules = {options->cased, options->huggingface};
-    counting c = {words, options->max_word_characters};
-    return wg__basic_tokenize(text, length, rules, count_one, &c);
+    counting c = {words, options->max_word_characters, 0};
+    return wg__basic_tokenize(text, length, rules, count_word, &c);
 }
 
 const wg__tokenizer_kind wg__wordpiece_kind = {
@@ -324,20 +319,11 @@ const wg__tokenizer_kind wg__wordpiece_kind = {
 
 typedef struct trainer {
     wg_wordpiece_training settings;
-    const char *source;       /* names the text in messages */
+    const char *source;       /* the name of the text in messages */
     wg__merge_training words; /* the pieces are the vocabulary without the special tokens */
-    int64_t long_words;       /* words of too many characters, which become [UNK] */
+    counting counting;
     wg_wordpiece_report report;
 } trainer;
-
-static int count_word(void *context, const char *word, int64_t length, int64_t characters) {
-    trainer *t = context;
-    if (characters > t->settings.options.max_word_characters) {
-        t->long_words++;
-        return 0;
-    }
-    return wg__count_word(&t->words, word, length);
-}
 
 static int compare_text(const void *a, const void *b) {
     return strcmp(((const wg__letter *)a)->text, ((const wg__letter *)b)->text);
@@ -351,37 +337,25 @@ static int add_piece(trainer *t, const char *head, const char *tail, int64_t tai
     return wg__strings_add(&t->words.pieces, text, head_length + tail_length) < 0 ? -1 : 0;
 }
 
-/* The tokens that the first `count` letters and the special tokens are. */
-static int64_t tokens_of_letters(const wg__alphabet *a, int64_t count) {
-    int64_t tokens = SPECIAL_COUNT + count;
-    for (int64_t i = 0; i < count; i++)
-        tokens += a->letters[i].within;
-    return tokens;
-}
-
-/* How many of the letters, the most frequent first, the vocabulary gets. A Chinese text has far
- * more than LEAST_ALPHABET characters that matter, an English one with foreign names far fewer than
- * it has characters. */
-static int64_t choose_letters(trainer *t, const wg__alphabet *a) {
-    const int64_t all = a->count, size = t->settings.vocabulary_size;
-    const int64_t limit = t->settings.alphabet_limit ? t->settings.alphabet_limit : LEAST_ALPHABET;
-    const int64_t least = limit < all ? limit : all;
-    const int64_t covering = t->settings.alphabet_limit ? least : wg__alphabet_covering(a);
-    int64_t count = covering > least ? covering : least;
-    int64_t tokens = tokens_of_letters(a, count);
-    t->report.wanted_alphabet = count;
-    t->report.wanted_vocabulary = tokens;
-    for (; count > least && tokens > size; count--)
-        tokens -= 1 + a->letters[count - 1].within;
-    return t->report.alphabet = count;
-}
-
 /* Adds the initial pieces: the letters in byte order, then the letters that continue words. */
 static int add_alphabet(trainer *t, wg__alphabet *a) {
     if (a->count == 0)
         return wg_fail(WG_ERROR_FORMAT, "wordpiece_train", "%s has no words to learn from",
                        t->source);
-    const int64_t count = choose_letters(t, a), tokens = tokens_of_letters(a, count);
+
+    /* The number of letters, fewer than wanted if the vocabulary is too small, and of their tokens:
+     * a letter within words has two. */
+    const int64_t limit = t->settings.alphabet_limit ? t->settings.alphabet_limit : LEAST_ALPHABET;
+    const int64_t least = wg__smaller(limit, a->count);
+    const int64_t covering = t->settings.alphabet_limit ? least : wg__alphabet_covering(a);
+    int64_t count = wg__larger(covering, least), tokens = SPECIAL_COUNT + count;
+    for (int64_t i = 0; i < count; i++)
+        tokens += a->letters[i].within;
+    t->report.wanted_alphabet = count;
+    t->report.wanted_vocabulary = tokens;
+    for (; count > least && tokens > t->settings.vocabulary_size; count--)
+        tokens -= 1 + a->letters[count - 1].within;
+    t->report.alphabet = count;
     if (t->settings.vocabulary_size < tokens)
         return wg_fail(WG_ERROR_ARGUMENT, "wordpiece_train",
                        "a vocabulary of %lld cannot hold the %d special tokens and the %lld "
@@ -399,7 +373,7 @@ static int add_alphabet(trainer *t, wg__alphabet *a) {
     return 0;
 }
 
-/* Splits a word into pieces of one character; into none if one is outside the alphabet. */
+/* Splits a word into characters; skips a word with a character outside the alphabet. */
 static int32_t split_word(const wg__merge_training *words, const char *word, int64_t length,
                           int32_t *symbols) {
     int32_t count = 0;
@@ -420,16 +394,16 @@ static int add_text(void *context, const char *text, int64_t length, const char 
     wg__basic_rules rules = {t->settings.options.cased, t->settings.options.huggingface};
     if (wg__utf8_check(text, length, name, "wordpiece_train") < 0)
         return -1;
-    return wg__basic_tokenize(text, length, rules, count_word, t);
+    return wg__basic_tokenize(text, length, rules, count_word, &t->counting);
 }
 
-/* Counts the tokens of the text: those of each distinct word as often as it occurs. */
+/* Counts the tokens of the text: the tokens of each distinct word times the count of the word. */
 static int count_tokens(trainer *t, const wg_tokenizer *tokenizer) {
     wg__token_sink sink = {.drain = NULL};
     encoding e = {(const wordpiece *)tokenizer, &sink};
     const int32_t unknown = tokenizer->special[WG_TOKEN_UNKNOWN];
     int status = 0;
-    t->report.tokens = t->report.unknown = t->long_words;
+    t->report.tokens = t->report.unknown = t->counting.long_words;
     for (int64_t w = 0; status == 0 && w < t->words.words.count; w++) {
         sink.list.count = 0;
         status = encode_word(&e, wg__strings_text(&t->words.words, w),
@@ -461,6 +435,7 @@ static wg_tokenizer *train(const wg__texts *texts, const wg_wordpiece_training *
     else if (s->min_frequency < 1 || s->alphabet_limit < 0)
         status = wg_fail(WG_ERROR_ARGUMENT, "wordpiece_train",
                          "min_frequency and alphabet_limit must not be negative");
+    t.counting = (counting){&t.words, s->options.max_word_characters, 0};
     if (status == 0)
         status = wg__each_text(texts, "wordpiece_train", add_text, &t);
     t.words.most_pieces = s->vocabulary_size - SPECIAL_COUNT;
@@ -471,7 +446,8 @@ static wg_tokenizer *train(const wg__texts *texts, const wg_wordpiece_training *
         status = wg__alphabet_count(&alphabet, &t.words);
     if (status == 0)
         status = add_alphabet(&t, &alphabet);
-    wg__alphabet_clear(&alphabet);
+    wg__strings_clear(&alphabet.texts);
+    wg__free(alphabet.letters);
     if (status == 0)
         status = wg__learn_merges(&t.words, split_word);
     const int64_t learnt = t.words.pieces.count;
