@@ -28,7 +28,7 @@ int wg__batches_seek(wg_batches *batches, const wg_data_position *position);
  * `sequence` may be NULL. [ARGUMENT for empty batches, or sequences of fewer than 8 tokens] */
 int wg__batch_sizes(const char *where, int64_t *batch, int64_t *sequence);
 
-/* [ARGUMENT unless the text was tokenised with a vocabulary of this size] */
+/* [ARGUMENT unless the text was tokenized with a vocabulary of this size] */
 int wg__batch_vocabulary(const char *where, const wg_dataset *text, int64_t size);
 
 /* An integer from low to high, both included. */

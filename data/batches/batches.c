@@ -175,7 +175,7 @@ int wg__batches_restore(wg_batches *batches, wg_checkpoint *file, int64_t finger
         wg_checkpoint_get_integer(file, FINGERPRINT, &saved) < 0)
         return -1;
     if (saved != fingerprint)
-        return wg_fail(WG_ERROR_STATE, where, "%s are not those that the run was begun with", what);
+        return wg_fail(WG_ERROR_STATE, where, "%s differ from the run's", what);
     return wg__batches_seek(
         batches, &(wg_data_position){.seed = (uint64_t)seed, .epoch = epoch, .next = next});
 }
@@ -318,7 +318,7 @@ int wg__batch_vocabulary(const char *where, const wg_dataset *text, int64_t size
     if (size == wg_dataset_vocabulary(text))
         return 0;
     return wg_fail(WG_ERROR_ARGUMENT, where,
-                   "the text was tokenised with a vocabulary of %lld tokens, this one has %lld",
+                   "the text was tokenized with a vocabulary of %lld tokens, this one has %lld",
                    (long long)wg_dataset_vocabulary(text), (long long)size);
 }
 

@@ -313,7 +313,8 @@ static int make_request(request *r, const wg_tokenizer *tokenizer,
     r->rules.cut = r->rules.end = o->end ? o->end : 1;
     if (o->begin >= 0 && o->begin < r->rules.end && r->rules.end <= 1)
         return 0;
-    return wg_fail(WG_ERROR_ARGUMENT, WHERE, "the part from %g to %g of a text is none", o->begin,
+    return wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                   "the part from %g to %g of a text is empty, or outside of 0 to 1", o->begin,
                    r->rules.end);
 }
 
@@ -457,36 +458,35 @@ static int add_token_file(const request *r, const char *path, wg_dataset *parts[
     return status;
 }
 
-/* Scratch: given[i] is true if path i is a token file, `texts` are the paths of text files. */
-static int load_paths(const request *r, int count, const char *const *paths, bool *given,
+/* `is_token_file`, one per path, and `texts`, the paths of text files, are scratch. */
+static int load_paths(const request *r, int count, const char *const *paths, bool *is_token_file,
                       const char **texts, wg_dataset *parts[WG__TOKEN_PARTS]) {
     int text_count = 0;
     for (int i = 0; i < count; i++) {
-        given[i] = wg__dataset_is_token_file(paths[i]);
-        if (!given[i])
+        is_token_file[i] = wg__dataset_is_token_file(paths[i]);
+        if (!is_token_file[i])
             texts[text_count++] = paths[i];
     }
     /* The sides of a pair must follow each other. */
     const bool pairs = r->rules.kind == WG_TEXT_PAIRS;
-    for (int i = 0; pairs && i < count; i += given[i] ? 1 : WG__TOKEN_SIDES)
-        if (!given[i] && (i + 1 == count || given[i + 1]))
+    for (int i = 0; pairs && i < count; i += is_token_file[i] ? 1 : WG__TOKEN_SIDES)
+        if (!is_token_file[i] && (i + 1 == count || is_token_file[i + 1]))
             return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                            "%s has no other side; wanted a source and its target, line by line (or "
                            "several such pairs, one after the other)",
                            paths[i]);
     if (text_count == 0 && r->storage && r->storage->path)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                       "%s is not made: all files that are read are token files already",
-                       r->storage->path);
+                       "%s is not made: all input files are token files already", r->storage->path);
     /* Adds all paths in order. `made` has the tokens of the text files, in the same order. */
     wg__token_file *made = text_count > 0 ? open_or_tokenize(r, text_count, texts) : NULL;
     const int sides = wg__token_rules_sides(&r->rules);
     int64_t source = 0, document = 0;
     int status = made || text_count == 0 ? 0 : -1;
-    for (int i = 0; status == 0 && i < count; i += given[i] ? 1 : sides) {
-        status = given[i] ? add_token_file(r, paths[i], parts)
-                          : add_sources(r, made, source, source + sides, document, parts);
-        for (int side = 0; !given[i] && side < sides; side++, source++)
+    for (int i = 0; status == 0 && i < count; i += is_token_file[i] ? 1 : sides) {
+        status = is_token_file[i] ? add_token_file(r, paths[i], parts)
+                                  : add_sources(r, made, source, source + sides, document, parts);
+        for (int side = 0; !is_token_file[i] && side < sides; side++, source++)
             for (int part = 0; part < WG__TOKEN_PARTS; part++)
                 document += made->sources[source].documents[part];
         if (status == 0)
@@ -501,15 +501,15 @@ static int load(const request *r, int count, const char *const *paths,
                 wg_dataset *parts[WG__TOKEN_PARTS]) {
     if (count < 1)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE, "no file is given");
-    bool *given = wg__alloc_array(count, sizeof *given);
+    bool *is_token_file = wg__alloc_array(count, sizeof *is_token_file);
     const char **texts = wg__alloc_array(count, sizeof *texts);
-    int status = given && texts && new_parts(r->rules.kind, parts) == 0
-                     ? load_paths(r, count, paths, given, texts, parts)
+    int status = is_token_file && texts && new_parts(r->rules.kind, parts) == 0
+                     ? load_paths(r, count, paths, is_token_file, texts, parts)
                      : -1;
-    wg__free(given);
+    wg__free(is_token_file);
     wg__free(texts);
     if (status == 0 && parts[0]->documents == 0) /* a token file without pairs */
-        status = wg_fail(WG_ERROR_FORMAT, WHERE, "there is no document in it");
+        status = wg_fail(WG_ERROR_FORMAT, WHERE, "the files have no documents");
     if (status < 0)
         free_parts(parts);
     return status;
@@ -534,7 +534,8 @@ wg_dataset *wg_dataset_from_text(const char *text, int64_t length, const char *t
         return NULL;
     const bool pairs = r.rules.kind == WG_TEXT_PAIRS;
     if (pairs != (target != NULL)) {
-        wg_fail(WG_ERROR_ARGUMENT, WHERE, pairs ? "pairs have no target" : "a target of no pairs");
+        wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                pairs ? "pairs need a target text" : "only pairs have a target text");
         return NULL;
     }
     wg__text_map texts[] = {wg__text_map_of(text, length),
@@ -791,8 +792,7 @@ double wg_dataset_unigram_loss(const wg_dataset *dataset, const wg_tensor *label
     if (!labels) {
         if (text->vocabulary > dataset->vocabulary)
             wg_fail(WG_ERROR_INDEX, WHERE,
-                    "the text has a vocabulary of %lld tokens, the text it is compared with one of "
-                    "%lld",
+                    "the text has a vocabulary of %lld tokens, the dataset has %lld",
                     (long long)text->vocabulary, (long long)dataset->vocabulary);
         else if (visit_tokens(text, add_surprise, &s) == 0)
             return s.sum / (double)(text->tokens - 1);

@@ -153,7 +153,7 @@ int64_t wg__label_of_line(const wg__file_line *line, const char *what, wg__label
     if (number >= 0 || adds)
         return number;
     return wg__fail_line(line,
-                         "the %s \"%.80s\" is unknown; the model has %lld others, the first is "
+                         "the %s \"%.80s\" is unknown; the model has %lld, the first is "
                          "\"%.80s\"",
                          what, name, (long long)labels->count, labels->names[0]);
 }
@@ -189,9 +189,9 @@ static int add_line(reading *r, char *text, int64_t length) {
     if (r->lines->count == 0)
         r->lines->pairs = tab != NULL;
     if ((tab != NULL) != r->lines->pairs || (tab && strchr(tab + 1, '\t')))
-        return wg__fail_line(&r->line, "%s, as in the lines before",
-                             r->lines->pairs ? "two texts with a tab between them are wanted"
-                                             : "one text without tabs is wanted");
+        return wg__fail_line(&r->line, "wanted %s, as in the lines before",
+                             r->lines->pairs ? "two texts with a tab between them"
+                                             : "one text without tabs");
     if (tab)
         *tab = '\0';
     r->lines->count++;

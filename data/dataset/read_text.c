@@ -432,7 +432,7 @@ static int refuse_line(const char *name, int64_t number, const char *what) {
 
 static int read_pairs(reading *r, wg__text_map *texts, const char *const *names) {
     int64_t at[WG__TOKEN_SIDES] = {0}, counts[WG__TOKEN_SIDES] = {0}, next;
-    /* The counts of lines must agree before anything is tokenised. */
+    /* The counts of lines must agree before anything is tokenized. */
     for (int side = 0; side < WG__TOKEN_SIDES; side++) {
         for (int64_t line = 0; line < texts[side].length; line = next, counts[side]++) {
             wg__text_line(&texts[side], line, &next);

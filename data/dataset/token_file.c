@@ -172,7 +172,7 @@ static int read_about(wg__token_file *file, json_t *about) {
                     &fingerprint, "sources", &sources) < 0 ||
         !json_is_array(sources) || (pairs && (!sentences || json_array_size(sources) % 2 != 0)) ||
         vocabulary < 1 || vocabulary > INT32_MAX)
-        return refuse(file, "/about lacks a field of a token file, or has a wrong one");
+        return refuse(file, "/about lacks a field of a token file, or has an invalid value");
     rules->kind = pairs ? WG_TEXT_PAIRS : sentences ? WG_TEXT_SENTENCES : WG_TEXT_STREAM;
     rules->format = (wg_sentence_format)text_format;
     file->vocabulary = vocabulary;
@@ -292,7 +292,7 @@ static int check(wg__token_file *file) {
     if (sentences && check_starts(file, "/sentences", file->sentences, file->token_count, 1) < 0)
         return -1;
     if (pairs && file->sentence_count != WG__TOKEN_SIDES * file->document_count)
-        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s: %lld sentences are no %lld pairs",
+        return wg_fail(WG_ERROR_FORMAT, WHERE, "%s: %lld sentences cannot be %lld pairs",
                        file->file->path, (long long)file->sentence_count,
                        (long long)file->document_count);
     return check_starts(file, "/documents", file->documents,

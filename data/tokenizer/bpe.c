@@ -102,8 +102,8 @@ static int fill(wg__bpe *bpe, int64_t count, const char *const *tokens, int64_t 
         int64_t id = wg__strings_find(&bpe->base.vocabulary, letter, length);
         if (id < 0)
             return wg_fail(WG_ERROR_FORMAT, "bpe",
-                           "no token is \"%.*s\", which stands for the byte 0x%02x", (int)length,
-                           letter, byte);
+                           "the token \"%.*s\" for the byte 0x%02x is missing", (int)length, letter,
+                           byte);
         bpe->bytes[byte] = (int32_t)id;
     }
     if (wg__set_merges(&bpe->merges, &bpe->base.vocabulary, merge_count, merges, "bpe") < 0)

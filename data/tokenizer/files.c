@@ -219,7 +219,7 @@ static int check_empty(const json_t *settings, const char *key) {
     const json_t *value = json_object_get(settings, key);
     return json_array_size(value) + json_object_size(value) == 0
                ? 0
-               : refuse_setting(key, value, "an empty one");
+               : refuse_setting(key, value, "an empty list or object");
 }
 
 /* Refuses ordinary added tokens that the tokenizer lacks: {"30522": {"content": "COVID-19",

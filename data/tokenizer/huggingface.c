@@ -105,7 +105,7 @@ static int read_steps(step_reading *r, const json_t *part, const char *list, ste
     if (strcmp(type, "Sequence") != 0)
         return read(r, part, type);
     if (depth == DEEPEST)
-        return refuse_step(r, type, " nested so deep");
+        return refuse_step(r, type, " nested so deeply");
     size_t i;
     json_t *step;
     json_array_foreach(json_object_get(part, list), i, step) {
@@ -194,7 +194,7 @@ static int read_pre_tokenizer(step_reading *r, const json_t *step, const char *t
         const bool always =
             *scheme == '\0' ? flag(step, "add_prefix_space", true) : strcmp(scheme, "always") == 0;
         if (*scheme != '\0' && !always && !first && strcmp(scheme, "never") != 0)
-            return refuse_step(r, type, " with such a prepend_scheme");
+            return refuse_step(r, type, " with this prepend_scheme");
         r->metaspace = true;
         s->pieces.prefix = always || first ? WG__PREFIX_MISSING : WG__PREFIX_NONE;
         s->pieces.prefix_first = first;
