@@ -27,11 +27,6 @@ static int decode_byte(const wg_tokenizer *tokenizer, int32_t id, const wg_decod
     return wg__text_append(text, &(char){(char)id}, 1);
 }
 
-static json_t *no_options(const wg_tokenizer *tokenizer) {
-    (void)tokenizer;
-    return json_object();
-}
-
 static wg_tokenizer *bytes_from_json(const json_t *options, int64_t count,
                                      const char *const *tokens) {
     (void)options;
@@ -48,7 +43,6 @@ const wg__tokenizer_kind wg__byte_kind = {
     .name = "byte",
     .encode = encode_bytes,
     .decode = decode_byte,
-    .options_to_json = no_options,
     .from_json = bytes_from_json,
 };
 
@@ -115,7 +109,6 @@ const wg__tokenizer_kind wg__char_kind = {
     .name = "char",
     .encode = encode_characters,
     .decode = decode_character,
-    .options_to_json = no_options,
     .from_json = characters_from_json,
 };
 

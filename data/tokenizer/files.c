@@ -46,10 +46,11 @@ char *wg_tokenizer_to_json(const wg_tokenizer *tokenizer) {
     }
     for (int64_t i = 0; i < tokenizer->vocabulary.count; i++)
         wg__json_append(&vocabulary, json_string(wg__strings_text(&tokenizer->vocabulary, i)));
+    const wg__tokenizer_kind *kind = tokenizer->kind;
+    json_t *options = kind->options_to_json ? kind->options_to_json(tokenizer) : json_object();
     json_t *root =
-        json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "format", FORMAT_NAME, "kind",
-                  tokenizer->kind->name, "options", tokenizer->kind->options_to_json(tokenizer),
-                  "special", special, "added", list, "vocabulary", vocabulary);
+        json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "format", FORMAT_NAME, "kind", kind->name,
+                  "options", options, "special", special, "added", list, "vocabulary", vocabulary);
     wg__text text = {0};
     int status = wg__json_dump(root, JSON_COMPACT, &text);
     json_decref(root);
@@ -222,25 +223,6 @@ static int check_empty(const json_t *settings, const char *key) {
                : refuse_setting(key, value, "an empty list or object");
 }
 
-/* Refuses ordinary added tokens that the tokenizer lacks: {"30522": {"content": "COVID-19",
- * "special": false}}. Hugging Face's library finds them in a text before it splits the text. */
-static int check_added(const wg_tokenizer *tokenizer, const json_t *settings) {
-    const char *key;
-    json_t *token;
-    json_object_foreach(json_object_get(settings, "added_tokens_decoder"), key, token) {
-        const char *text = json_string_value(json_object_get(token, "content"));
-        if (!text || json_is_true(json_object_get(token, "special")) ||
-            wg__strings_find(&tokenizer->added_texts, text, (int64_t)strlen(text)) >= 0)
-            continue;
-        return wg_fail(
-            WG_ERROR_FORMAT, SETTINGS_FILE,
-            "added_tokens_decoder has the token \"%.64s\" (%.20s), which the tokenizer's "
-            "own file lacks; a tokenizer.json with it is read",
-            text, key);
-    }
-    return 0;
-}
-
 /* Refuses settings that change the tokens of a text. All other keys do not: names of special
  * tokens, truncation, padding, decoding, templates of chats. */
 static int check_settings(wg_tokenizer *tokenizer, const json_t *settings) {
@@ -270,8 +252,22 @@ static int check_settings(wg_tokenizer *tokenizer, const json_t *settings) {
                             ((const wg__pieces *)tokenizer)->settings.prefix != WG__PREFIX_NONE);
     if (status == 0)
         status = check_empty(settings, "sp_model_kwargs");
-    if (status == 0)
-        status = check_added(tokenizer, settings);
+
+    /* Ordinary added tokens that the tokenizer lacks: {"30522": {"content": "COVID-19", "special":
+     * false}}. Hugging Face's library finds them in a text before it splits the text. */
+    const char *key;
+    json_t *token;
+    json_object_foreach(json_object_get(settings, "added_tokens_decoder"), key, token) {
+        const char *text = json_string_value(json_object_get(token, "content"));
+        if (status == 0 && text && !json_is_true(json_object_get(token, "special")) &&
+            wg__strings_find(&tokenizer->added_texts, text, (int64_t)strlen(text)) < 0)
+            status = wg_fail(
+                WG_ERROR_FORMAT, SETTINGS_FILE,
+                "added_tokens_decoder has the token \"%.64s\" (%.20s), which the tokenizer's "
+                "own file lacks; a tokenizer.json with it is read",
+                text, key);
+    }
+
     if (json_is_false(json_object_get(settings, "add_bos_token")) &&
         special[WG_TOKEN_BEGIN] != special[WG_TOKEN_END])
         special[WG_TOKEN_BEGIN] = -1;

@@ -87,11 +87,6 @@ static json_t *byte_level_file(const wg_tokenizer *tokenizer, const char *patter
                                       byte_level_json(true, true), model});
 }
 
-static json_t *replace_json(const char *from, const char *to) {
-    return json_pack("{s:s, s:{s:s}, s:s}", "type", "Replace", "pattern", "String", from, "content",
-                     to);
-}
-
 static json_t *sequence(const char *key, json_t *steps) {
     if (!steps || json_array_size(steps) > 0)
         return json_pack("{s:s, s:o}", "type", "Sequence", key, steps);
@@ -114,7 +109,8 @@ static json_t *pieces_normalizer(const wg__pieces *p) {
         wg__json_append(&steps,
                         json_pack("{s:s, s:s}", "type", "Prepend", "prepend", WG__SPACE_SYMBOL));
     if (!p->settings.plain_spaces && p->settings.prefix != WG__PREFIX_MISSING)
-        wg__json_append(&steps, replace_json(" ", WG__SPACE_SYMBOL));
+        wg__json_append(&steps, json_pack("{s:s, s:{s:s}, s:s}", "type", "Replace", "pattern",
+                                          "String", " ", "content", WG__SPACE_SYMBOL));
     return sequence("normalizers", steps);
 }
 
@@ -267,7 +263,8 @@ static json_t *whole_file(const wg_tokenizer *tokenizer) {
     }
     const wg__pieces *p = (const wg__pieces *)tokenizer;
     json_t *decoders = json_array();
-    wg__json_append(&decoders, replace_json(WG__SPACE_SYMBOL, " "));
+    wg__json_append(&decoders, json_pack("{s:s, s:{s:s}, s:s}", "type", "Replace", "pattern",
+                                         "String", WG__SPACE_SYMBOL, "content", " "));
     wg__json_append(&decoders, json_pack("{s:s}", "type", "ByteFallback"));
     wg__json_append(&decoders, json_pack("{s:s}", "type", "Fuse"));
     if (p->settings.strip != WG__STRIP_NONE)

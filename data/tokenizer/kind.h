@@ -52,7 +52,7 @@ typedef struct wg__tokenizer_kind {
     int (*decode)(const wg_tokenizer *tokenizer, int32_t id, const wg_decode_options *options,
                   wg__decode_state *state, wg__text *text);
 
-    /* The options as a new JSON object; NULL without memory. */
+    /* The options as a new JSON object; NULL with MEMORY. The member NULL: no options. */
     json_t *(*options_to_json)(const wg_tokenizer *tokenizer);
 
     /* A tokenizer from the object of options_to_json and a vocabulary. */
