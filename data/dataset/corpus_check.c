@@ -1,4 +1,4 @@
-/* Checks of a training text. See data/internal.h.
+/* Checks a training text: see data/internal.h.
  *
  *     file -> lines -> faults, length, hash -> set of lines
  *                 '-> hash of the document  -> set of documents */

@@ -473,7 +473,7 @@ static int load_paths(const request *r, int count, const char *const *paths, boo
         if (!is_token_file[i] && (i + 1 == count || is_token_file[i + 1]))
             return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                            "%s has no other side; wanted a source and its target, line by line (or "
-                           "several such pairs, one after the other)",
+                           "several of these pairs)",
                            paths[i]);
     if (text_count == 0 && r->storage && r->storage->path)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
@@ -675,17 +675,18 @@ char *wg__dataset_pair_text(const wg_dataset *dataset, wg_side side, int64_t pai
 
     /* Reads on to the line, from the begin of the text if the last line read is behind it. */
     line_place *p = &dataset->cache->places[side];
-    const char *begin = NULL;
-    int64_t length = -1;
+    const char *begin = text->bytes;
+    int64_t length = 0;
+    bool found = false;
     if (p->text != text || p->line > line)
         *p = (line_place){.text = text};
-    while (p->line <= line && p->at < text->length) {
+    while (!found && p->at < text->length) {
         wg__text_map_pass(text, p->at);
         begin = text->bytes + p->at;
         length = wg__text_line(text, p->at, &p->at);
-        p->line++;
+        found = p->line++ == line;
     }
-    if (p->line <= line) {
+    if (!found) {
         wg_fail(WG_ERROR_STATE, WHERE, "pair %lld is beyond the end of its text", (long long)pair);
         return NULL;
     }

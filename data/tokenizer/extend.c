@@ -133,8 +133,8 @@ int wg_tokenizer_extend(const wg_tokenizer *tokenizer, int count, const char *co
         return -1;
     if (!tokenizer->kind->count_words)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                       "the vocabulary of a %s tokenizer cannot be extended; those of wordpiece, "
-                       "bpe and sentencepiece can",
+                       "the vocabulary of a %s tokenizer cannot be extended; wordpiece, bpe and "
+                       "sentencepiece can",
                        tokenizer->kind->name);
     if (most < 1 || most > INT32_MAX - tokenizer->vocabulary.count)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,

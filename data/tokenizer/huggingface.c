@@ -244,7 +244,7 @@ static int read_all_steps(const json_t *root, const char *name, steps *steps) {
         return refuse_step(&r, "Replace", " of several spaces without WhitespaceSplit");
     bool spaces = r.normalizer_prepends || r.normalizer_spaces || steps->charsmap.length > 0;
     if ((steps->byte_level || steps->bert) && (spaces || r.metaspace || r.whitespace))
-        return refuse_step(&r, "Sequence", " before such a pre_tokenizer");
+        return refuse_step(&r, "Sequence", " before this pre_tokenizer");
     if (r.normalizer_prepends) {
         if (r.metaspace || !r.normalizer_spaces)
             return refuse_step(&r, "Prepend", " but with spaces replaced, and without Metaspace");
@@ -518,8 +518,8 @@ static int add_tokens(const reading *r, wg_tokenizer *tokenizer) {
             unknown = "normalized";
         if (unknown)
             return wg_fail(WG_ERROR_FORMAT, WHERE,
-                           "%s: \"%.64s\" of the added token \"%.64s\" is not supported; such "
-                           "tokens are found in the text as it stands",
+                           "%s: \"%.64s\" of the added token \"%.64s\" is not supported; "
+                           "added tokens are found before the text is normalized",
                            r->name, unknown, r->tokens[token.id]);
         if (wg__tokenizer_add(tokenizer, NULL, &token) < 0)
             return -1;

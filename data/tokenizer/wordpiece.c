@@ -62,7 +62,7 @@ static wg_tokenizer *new_wordpiece(int64_t count, const char *const *tokens,
         status = wg__tokenizer_name_special(&w->base, i, special_names[i]);
     if (status == 0 && w->base.special[WG_TOKEN_UNKNOWN] < 0)
         status = wg_fail(WG_ERROR_FORMAT, "wordpiece",
-                         "%s 1 to %lld: [UNK], which stands for unknown words, is missing", entry,
+                         "%s 1 to %lld: [UNK], the token for unknown words, is missing", entry,
                          (long long)count);
     return wg__tokenizer_checked(&w->base, status);
 }
