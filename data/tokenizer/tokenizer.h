@@ -157,13 +157,14 @@ WG_API wg_tokenizer *wg_tokenizer_load(const char *path);
 /* Frees a tokenizer; NULL is allowed. */
 WG_API void wg_tokenizer_free(wg_tokenizer *tokenizer);
 
-/* ---- Extending a vocabulary ----
+/* ---- Extending a vocabulary
+ *
  * A tokenizer that was trained on other texts splits the words of a new domain into many pieces.
  * Byte-pair merging continues on the new texts: the most frequent pair of neighbouring tokens in
  * their words becomes a token. Existing ids do not change; new ids follow.
  *
  *     peri ##card ##itis   ->   peri ##carditis   ->   pericarditis
- */
+ * ---- */
 
 typedef struct wg_vocabulary_extension {
     wg_tokenizer *tokenizer; /* the extended one */
@@ -183,9 +184,10 @@ WG_API int wg_tokenizer_extend(const wg_tokenizer *tokenizer, int count, const c
 /* Frees the lists and the tokenizer; a caller that keeps the tokenizer sets it to NULL first. */
 WG_API void wg_vocabulary_extension_clear(wg_vocabulary_extension *extension);
 
-/* ---- Characters and bytes ----
+/* ---- Characters and bytes
+ *
  * The simplest tokenizers have a token for each character, as char-rnn and nanoGPT have for
- * Shakespeare, or for each byte. Decoding restores the exact text. */
+ * Shakespeare, or for each byte. Decoding restores the exact text. ---- */
 
 /* The tokenizer of bytes: 256 tokens, <0x00> to <0xFF>; the id of a byte is its value. Freed with
  * wg_tokenizer_free. [MEMORY] */
@@ -202,8 +204,9 @@ typedef struct wg_char_training {
 WG_API wg_tokenizer *wg_char_train_files(int count, const char *const *paths,
                                          const wg_char_training *training);
 
-/* ---- Byte-level byte-pair encoding, GPT-2's   (Sennrich et al. 2016; Radford et al. 2019,
- * section 2.2) ----
+/* ---- Byte-level byte-pair encoding
+ *
+ * GPT-2's tokenizer   (Sennrich et al. 2016; Radford et al. 2019, section 2.2).
  *
  *     "Hello world"
  *       split by a regular expression: "Hello", " world"
@@ -214,7 +217,7 @@ WG_API wg_tokenizer *wg_char_train_files(int count, const char *const *paths,
  * Encoding accepts any text, and decoding restores it exactly. With the published files the ids
  * equal the ids of openai/gpt-2's encoder.py, except for characters that are in only one of the
  * Unicode tables. wg_tokenizer_load reads vocab.json with merges.txt, and wg_tokenizer_export
- * writes them. */
+ * writes them. ---- */
 
 typedef struct wg_bpe_options {
     const char *pattern; /* the regular expression that splits texts; NULL: GPT-2's */
@@ -237,7 +240,9 @@ typedef struct wg_bpe_training {
 WG_API wg_tokenizer *wg_bpe_train_files(int count, const char *const *paths,
                                         const wg_bpe_training *training);
 
-/* ---- WordPiece, BERT's   (Devlin et al. 2019; Wu et al. 2016, section 4.1) ----
+/* ---- WordPiece
+ *
+ * BERT's tokenizer   (Devlin et al. 2019; Wu et al. 2016, section 4.1).
  *
  *     "Unaffable, isn't it?"
  *       clean, lower-case, NFD without accents, split at spaces, CJK and punctuation
@@ -246,7 +251,7 @@ WG_API wg_tokenizer *wg_bpe_train_files(int count, const char *const *paths,
  *     un ##aff ##able  ,  isn  '  t  it  ?
  *
  * With the published vocabularies the ids equal the ids of google-research/bert's tokenization.py,
- * except for characters that Unicode assigned after the release of that Python. */
+ * except for characters that Unicode assigned after the release of that Python. ---- */
 
 typedef struct wg_wordpiece_options {
     bool cased;              /* keep capitals and accents, as the cased models do */
@@ -283,8 +288,10 @@ typedef struct wg_wordpiece_training {
 WG_API wg_tokenizer *wg_wordpiece_train_files(int count, const char *const *paths,
                                               const wg_wordpiece_training *training);
 
-/* ---- Training of a SentencePiece vocabulary: BPE (Sennrich et al. 2016) or the unigram language
- * model (Kudo 2018), as in SentencePiece (Kudo & Richardson 2018) ----
+/* ---- Training of SentencePiece vocabularies
+ *
+ * BPE (Sennrich et al. 2016) or the unigram language model (Kudo 2018), as in SentencePiece (Kudo &
+ * Richardson 2018).
  *
  *     "low lower  low"
  *       each word begins with U+2581; runs of letters, digits and other characters are split
@@ -298,7 +305,8 @@ WG_API wg_tokenizer *wg_wordpiece_train_files(int count, const char *const *path
  * A piece has at most 16 characters: only letters, only digits, or only other characters.
  *
  * The model has SentencePiece's normalizer "identity": it changes no characters, removes white
- * space at the ends of a text, replaces several spaces by one, and puts a space before the text. */
+ * space at the ends of a text, replaces several spaces by one, and puts a space before the text.
+ * ---- */
 
 typedef struct wg_sentencepiece_training {
     bool unigram;            /* or BPE */
