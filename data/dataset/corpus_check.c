@@ -129,7 +129,7 @@ static ending find_ending(wg__text_map *text) {
     int64_t blank = 0;
     bool begun = false;
     for (int64_t at = 0; at < text->length;) {
-        const wg__line l = wg__next_line(text, &at);
+        const wg__trimmed_line l = wg__next_line(text, &at);
         if (l.ends_document)
             return BY_MARK;
         if (l.length > 0 && begun && blank >= BLANK_LINES)
@@ -142,7 +142,7 @@ static ending find_ending(wg__text_map *text) {
 
 /* Counts a line's faults, words and characters. Returns the number of characters; *valid: the line
  * is UTF-8. */
-static int64_t scan(check *c, wg__line l, bool *valid) {
+static int64_t scan(check *c, wg__trimmed_line l, bool *valid) {
     wg_corpus_finding *faults = c->report->faults;
     int64_t characters = 0;
     bool within = false;
@@ -198,7 +198,7 @@ static int end_document(check *c) {
     return known < 0 ? -1 : 0;
 }
 
-static int add_line(check *c, wg__line l) {
+static int add_line(check *c, wg__trimmed_line l) {
     bool valid;
     c->line++;
     const int64_t characters = scan(c, l, &valid);
@@ -235,7 +235,7 @@ static int check_held_out(check *c, const char *path) {
     c->file = 0;
     c->line = 0;
     for (int64_t at = 0; at < text.length;) {
-        const wg__line l = wg__next_line(&text, &at);
+        const wg__trimmed_line l = wg__next_line(&text, &at);
         c->line++;
         if (l.length == 0 || l.ends_document)
             continue;

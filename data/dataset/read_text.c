@@ -176,7 +176,7 @@ int64_t wg__sentence_end(const char *text, int64_t start, int64_t length) {
 #define DOCUMENT_BLANK_LINES 3
 
 /* The length of the mark of a list at the end of a line, or 0. */
-static int64_t end_mark(wg__line l, const char *const *marks) {
+static int64_t end_mark(wg__trimmed_line l, const char *const *marks) {
     for (; *marks; marks++) {
         int64_t size = (int64_t)strlen(*marks);
         if (l.length >= size && memcmp(l.text + l.length - size, *marks, (size_t)size) == 0)
@@ -193,7 +193,7 @@ wg_sentence_format wg__detect_sentence_format(wg__text_map *text) {
                                           "\u300f", "\uff09", "\u300b", NULL};
     int64_t lines = 0, ended = 0, sentences = 0;
     for (int64_t at = 0; at < text->length;) {
-        wg__line l = wg__next_line(text, &at);
+        wg__trimmed_line l = wg__next_line(text, &at);
         if (l.length == 0)
             continue;
         lines++;
@@ -251,7 +251,7 @@ static bool has_document_ends(wg__text_map *text, int64_t blank_lines) {
     int64_t blank = 0;
     bool begun = false, marked = false;
     for (int64_t at = 0; at < text->length;) {
-        wg__line l = wg__next_line(text, &at);
+        wg__trimmed_line l = wg__next_line(text, &at);
         if (l.length > 0 && !l.ends_document) {
             if (begun && (blank >= blank_lines || marked))
                 return true;
@@ -272,7 +272,7 @@ static int read_plain(reading *r) {
     const char *paragraph = NULL, *end = NULL;
     int64_t blank = 0;
     for (int64_t at = 0; at < text->length;) {
-        wg__line l = wg__next_line(text, &at);
+        wg__trimmed_line l = wg__next_line(text, &at);
         if (l.length > 0 && !l.ends_document) {
             if (!paragraph)
                 paragraph = l.text;
@@ -295,7 +295,7 @@ static int read_by_line(reading *r) {
     wg__text_map *text = r->text;
     r->cut = !has_document_ends(text, 1);
     for (int64_t at = 0; at < text->length;) {
-        wg__line l = wg__next_line(text, &at);
+        wg__trimmed_line l = wg__next_line(text, &at);
         int status = l.length == 0 || l.ends_document
                          ? end_sentences(r)
                          : read_sentence(r, l.text, l.length, CUT_AFTER);

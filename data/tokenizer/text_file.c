@@ -203,15 +203,15 @@ int wg__text_map_check(wg__text_map *map, const char *name, const char *where) {
     return 0;
 }
 
-wg__line wg__next_line(wg__text_map *text, int64_t *at) {
+wg__trimmed_line wg__next_line(wg__text_map *text, int64_t *at) {
     wg__text_map_pass(text, *at);
     const char *begin = text->bytes + *at;
     const char *newline = memchr(begin, '\n', (size_t)(text->length - *at));
     const char *end = newline ? newline : text->bytes + text->length;
     *at = end - text->bytes + 1;
-    wg__line l = {.whole = begin,
-                  .whole_length = end - begin,
-                  .carriage_return = newline && end > begin && end[-1] == '\r'};
+    wg__trimmed_line l = {.whole = begin,
+                          .whole_length = end - begin,
+                          .carriage_return = newline && end > begin && end[-1] == '\r'};
     while (begin < end && wg__is_blank(*begin))
         begin++;
     while (begin < end && wg__is_blank(end[-1]))

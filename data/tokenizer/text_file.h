@@ -75,14 +75,14 @@ int wg__text_map_check(wg__text_map *map, const char *name, const char *where);
 #define WG__END_OF_TEXT "<|endoftext|>"
 enum { WG__END_OF_TEXT_LENGTH = sizeof WG__END_OF_TEXT - 1 };
 
-typedef struct wg__line {
+typedef struct wg__trimmed_line {
     const char *whole, *text;     /* with and without the blanks at both ends */
     int64_t whole_length, length; /* of `whole`, without its line break, and of `text` */
     bool carriage_return;         /* the line break is CR LF */
     bool ends_document;           /* `text` is WG__END_OF_TEXT */
-} wg__line;
+} wg__trimmed_line;
 
 /* The line that begins at *at, before the end of the text; *at moves to the next line. */
-wg__line wg__next_line(wg__text_map *text, int64_t *at);
+wg__trimmed_line wg__next_line(wg__text_map *text, int64_t *at);
 
 #endif
