@@ -7,13 +7,13 @@
 
 /* ---- nonzero: the coordinates of the elements that are not 0, in row-major order.
  *
- * Each chunk of elements is counted first, which tells where its coordinates begin in the result.
- * ---- */
+ * A first pass counts the nonzero elements of each chunk. The sums of the counts are the offsets of
+ * the chunks' coordinates in the result. ---- */
 
 typedef struct nonzero_work {
     const uint8_t *truth;
     const wg_spec *spec;
-    int64_t *counts; /* by chunk; then the sums before them */
+    int64_t *counts; /* by chunk; later the number of nonzero elements before the chunk */
     int64_t *found;
 } nonzero_work;
 
@@ -25,7 +25,7 @@ static void count_chunk(int64_t begin, int64_t end, void *context) {
     work->counts[begin / WG__GRAIN] = count;
 }
 
-/* Places are collected in blocks, without a branch on the data. */
+/* Collects the positions of a block without a branch on the data. */
 static void write_chunk(int64_t begin, int64_t end, void *context) {
     enum { BLOCK = 256 };
     const nonzero_work *work = context;
@@ -61,11 +61,11 @@ static int nonzero_forward(wg_call *call) {
     if (work.counts == NULL)
         return -1;
     wg__parallel_for(size, WG__GRAIN, count_chunk, &work);
-    int64_t found = 0; /* before a chunk */
+    int64_t found = 0;
     for (int64_t i = 0; i < chunks; i++) {
-        const int64_t own = work.counts[i];
+        const int64_t count = work.counts[i];
         work.counts[i] = found;
-        found += own;
+        found += count;
     }
     call->output_specs[0].shape[0] = found;
     call->outputs[0] = wg__tensor_new(&call->output_specs[0]);
@@ -103,10 +103,10 @@ wg_tensor *wg_nonzero(wg_tensor *x) {
     return wg_apply_one(&nonzero, 1, &x, NULL);
 }
 
-/* ---- bincount: how often each number from 0 on is there, or the sum of its weights. ---- */
+/* ---- bincount: how often each number from 0 on occurs, or the sum of its weights. ---- */
 
-/* Neighbours that are equal are counted in two places, so that no count waits for the one before.
- */
+/* Counts even and odd positions in two arrays: equal neighbours then do not wait for each other's
+ * store. */
 static int count_numbers(const wg_tensor *x, wg_tensor *counts) {
     enum { MOST_BINS = 1 << 14 };
     const int64_t *number = wg__tensor_address(x), n = x->spec.shape[0];
@@ -130,8 +130,8 @@ static int count_numbers(const wg_tensor *x, wg_tensor *counts) {
     return 0;
 }
 
-/* Integer weights add up in f64, as in NumPy. A number far out of range asks for more counts than
- * there is memory, which the system may only find out when they are written. */
+/* Sums integer weights in f64, as NumPy does. Compares the size of the counts with the available
+ * memory: the system may grant an allocation that it cannot back once it is written. */
 static int bincount_decompose(wg_call *call) {
     enum { FEW = 1 << 24 };
     const int64_t min_length = *(const int64_t *)call->options;
@@ -194,7 +194,7 @@ wg_tensor *wg_bincount(wg_tensor *x, wg_tensor *weights, int64_t min_length) {
     return wg_scope_end(&scope, wg_apply_one(&bincount, 2, inputs, &min_length));
 }
 
-/* ---- searchsorted: in front of which element of a sorted row a value belongs. ---- */
+/* ---- searchsorted: the insertion point of a value in a sorted row. ---- */
 
 typedef struct search_work {
     const char *sorted, *values;
@@ -318,23 +318,23 @@ wg_tensor *wg_searchsorted(wg_tensor *sorted, wg_tensor *values, bool right) {
  *
  *     x  --permute-->  (indexed axes, rest)  --reshape-->  (P, R)  --rows at (N)-->  (N, R)
  *
- * where the N elements of the index tensors, broadcast against each other, name one of the P places
- * each. ==== */
+ * The index tensors are broadcast against each other to N elements. Each element is one of the P
+ * row numbers. ==== */
 
-#define MAX_INDICES 6 /* of one call; a bool one may take several axes */
+#define MAX_INDICES 6 /* index tensors of a call; a mask may cover several axes */
 
 /* The index tensors of a call, resolved. */
 typedef struct plan {
     int ndim;                   /* of x */
     wg_tensor *at[WG_MAX_DIMS]; /* the index of each axis of x, not negative; NULL: all */
-    int64_t order[WG_MAX_DIMS]; /* the axes of x, those with an index first */
-    int indexed;                /* how many those are */
-    int front;      /* how many of the other axes come before the result of the indices */
-    wg_spec places; /* the broadcast shape of the indices */
+    int64_t order[WG_MAX_DIMS]; /* the axes of x, indexed axes first */
+    int indexed;                /* the number of indexed axes */
+    int front;                  /* the number of unindexed axes before the result of the indices */
+    wg_spec places;             /* the broadcast shape of the indices */
     int64_t place_count, row_count, row; /* N, P and R */
 } plan;
 
-/* Resolves the indices of a call. A mask means the coordinates of its true elements. */
+/* Resolves the indices of a call. A mask becomes the coordinates of its true elements. */
 static int take_indices(const wg_call *call, plan *plan, int first, int count) {
     const wg_spec *x = &call->input_specs[0];
     int axis = 0;
@@ -368,8 +368,8 @@ static int take_indices(const wg_call *call, plan *plan, int first, int count) {
     return 0;
 }
 
-/* The result of adjacent indices takes their place; if a full slice separates them, it comes first,
- * as in NumPy. */
+/* The result of adjacent indices replaces the indexed axes. If a full slice separates the indices,
+ * their result comes first, as in NumPy. */
 static int plan_make(const wg_call *call, int first, int count, plan *plan) {
     const wg_spec *x = &call->input_specs[0];
     *plan = (struct plan){.ndim = x->ndim, .places = {.dtype = WG_I64}, .row_count = 1, .row = 1};
@@ -419,29 +419,20 @@ static wg_tensor *row_numbers(const wg_call *call, const plan *plan) {
     return wg_reshape(sum, 1, &plan->place_count);
 }
 
-/* (indexed axes, rest) of x as rows. */
-static wg_tensor *as_rows(const plan *plan, wg_tensor *x) {
-    return wg_reshape(wg_permute(x, plan->ndim, plan->order), 2,
-                      (int64_t[]){plan->row_count, plan->row});
-}
-
-/* The shape (places, rest), which has the axes of a result in another order. */
-static int placed_shape(const wg_call *call, const plan *plan, int64_t *shape) {
-    int ndim = plan->places.ndim;
+/* The shape (places, rest), and the permutation from it to a result, (front, places, rest).
+ * Returns the rank. */
+static int placed_shape(const wg_call *call, const plan *plan, int64_t *shape, int64_t *order) {
+    const int places = plan->places.ndim;
+    int ndim = places;
     memcpy(shape, plan->places.shape, (size_t)ndim * sizeof *shape);
     for (int i = plan->indexed; i < plan->ndim; i++)
         shape[ndim++] = call->input_specs[0].shape[plan->order[i]];
+    for (int i = 0; i < ndim; i++)
+        order[i] = i < plan->front ? places + i : i < plan->front + places ? i - plan->front : i;
     return ndim;
 }
 
-/* Where each axis of a result, (front, places, rest), stands in (places, rest). */
-static void result_order(const plan *plan, int ndim, int64_t *order) {
-    const int places = plan->places.ndim;
-    for (int i = 0; i < ndim; i++)
-        order[i] = i < plan->front ? places + i : i < plan->front + places ? i - plan->front : i;
-}
-
-/* ---- index: y = x at the places that the indices name.   dx = g added up there. ---- */
+/* ---- index: y = x[indices].   dx = g, added at the indices. ---- */
 
 static int index_decompose(wg_call *call) {
     plan plan;
@@ -450,13 +441,15 @@ static int index_decompose(wg_call *call) {
     if (plan.indexed == 0)
         return wg__set_output(call, wg_alias(call->inputs[0]));
     int64_t shape[2 * WG_MAX_DIMS], order[2 * WG_MAX_DIMS];
-    const int ndim = placed_shape(call, &plan, shape);
-    wg_tensor *rows = wg_index_select(as_rows(&plan, call->inputs[0]), 0, row_numbers(call, &plan));
-    result_order(&plan, ndim, order);
+    const int ndim = placed_shape(call, &plan, shape, order);
+    wg_tensor *rows = wg_reshape(wg_permute(call->inputs[0], plan.ndim, plan.order), 2,
+                                 (int64_t[]){plan.row_count, plan.row});
+    rows = wg_index_select(rows, 0, row_numbers(call, &plan));
     return wg__set_output(call, wg_permute(wg_reshape(rows, ndim, shape), ndim, order));
 }
 
-/* Pairs of places, a mask of one axis and of two, a slice in between, one number. */
+/* Broadcast pairs of indices, masks over two axes and one axis, a slice between indices, a scalar,
+ * an empty index. */
 static int index_sample(int index, wg_generator *generator, wg_sample *sample) {
     if (index >= 6)
         return 0;
@@ -524,7 +517,7 @@ wg_tensor *wg_index(wg_tensor *x, int count, wg_tensor *const *indices) {
     return apply_indices(&index_op, x, NULL, count, indices, NULL);
 }
 
-/* ---- index_put: y = x with values at the places that the indices name, or added there. ---- */
+/* ---- index_put: y = x with values stored at, or added to, x[indices]. ---- */
 
 static int put_decompose(wg_call *call) {
     plan plan;
@@ -536,14 +529,15 @@ static int put_decompose(wg_call *call) {
     /* The values, broadcast to the result of index, as rows (N, R). */
     int64_t shape[2 * WG_MAX_DIMS], order[2 * WG_MAX_DIMS], result[2 * WG_MAX_DIMS];
     int64_t back[2 * WG_MAX_DIMS];
-    const int ndim = placed_shape(call, &plan, shape);
-    result_order(&plan, ndim, order);
+    const int ndim = placed_shape(call, &plan, shape, order);
     for (int i = 0; i < ndim; i++) {
         result[i] = shape[order[i]];
         back[order[i]] = i;
     }
     const int64_t each_row[] = {plan.place_count, plan.row};
-    wg_tensor *rows = as_rows(&plan, x), *numbers = row_numbers(call, &plan);
+    wg_tensor *rows =
+        wg_reshape(wg_permute(x, plan.ndim, plan.order), 2, (int64_t[]){plan.row_count, plan.row});
+    wg_tensor *numbers = row_numbers(call, &plan);
     wg_tensor *values = wg_expand(wg_cast(call->inputs[1], x->spec.dtype), ndim, result);
     values = wg_reshape(wg_permute(values, ndim, back), 2, each_row);
     numbers = wg_expand(wg_unsqueeze(numbers, 1), 2, each_row);
@@ -594,23 +588,15 @@ static int masked_shape(const wg_call *call, wg_spec *shape) {
     return 0;
 }
 
-static wg_tensor *flat(wg_tensor *x) {
-    const int64_t count = wg_tensor_count(x);
-    return wg_reshape(x, 1, &count);
-}
-
-/* The places, in row-major order, where a mask is true: (count). */
-static wg_tensor *true_places(wg_tensor *mask) {
-    return wg_select(wg_nonzero(flat(mask)), 1, 0);
-}
-
 static int masked_select_decompose(wg_call *call) {
     wg_spec shape;
     if (masked_shape(call, &shape) < 0)
         return -1;
+    const int64_t count = wg__spec_count(&shape);
     wg_tensor *x = wg_expand(call->inputs[0], shape.ndim, shape.shape);
     wg_tensor *mask = wg_expand(call->inputs[1], shape.ndim, shape.shape);
-    return wg__set_output(call, wg_index_select(flat(x), 0, true_places(mask)));
+    wg_tensor *places = wg_select(wg_nonzero(wg_reshape(mask, 1, &count)), 1, 0);
+    return wg__set_output(call, wg_index_select(wg_reshape(x, 1, &count), 0, places));
 }
 
 static wg_tensor *sample_mask(wg_generator *generator, int ndim, const int64_t *shape) {
@@ -645,16 +631,19 @@ static int masked_scatter_decompose(wg_call *call) {
         return -1;
     if (!wg__same_shape(&shape, x))
         return wg__op_fail(call, WG_ERROR_SHAPE, "the mask must broadcast to x");
-    wg_tensor *places = true_places(wg_expand(call->inputs[1], x->ndim, x->shape));
-    wg_tensor *source = flat(wg_cast(call->inputs[2], x->dtype));
+    const int64_t count = wg__spec_count(x), there = wg__spec_count(&call->input_specs[2]);
+    wg_tensor *mask = wg_reshape(wg_expand(call->inputs[1], x->ndim, x->shape), 1, &count);
+    wg_tensor *places = wg_select(wg_nonzero(mask), 1, 0);
+    wg_tensor *source = wg_reshape(wg_cast(call->inputs[2], x->dtype), 1, &there);
     if (places == NULL || source == NULL)
         return -1;
-    const int64_t wanted = wg_tensor_count(places), there = wg_tensor_count(source);
+    const int64_t wanted = wg_tensor_count(places);
     if (there < wanted)
         return wg__op_fail(call, WG_ERROR_SHAPE,
                            "the source has %lld elements; the mask wants %lld", (long long)there,
                            (long long)wanted);
-    wg_tensor *y = wg_scatter(flat(call->inputs[0]), 0, places, wg_slice(source, 0, 0, wanted, 1));
+    wg_tensor *y = wg_reshape(call->inputs[0], 1, &count);
+    y = wg_scatter(y, 0, places, wg_slice(source, 0, 0, wanted, 1));
     return wg__set_output(call, wg_reshape(y, x->ndim, x->shape));
 }
 

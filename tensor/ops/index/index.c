@@ -8,13 +8,9 @@
 typedef struct index_options {
     int axis;
     bool checked;  /* gather: the indices are known to be in range */
-    bool *outside; /* gather: set to true where an index is out of range, and the result is zeros;
-                    * NULL: that is an error */
+    bool *outside; /* gather: set to true if an index is out of range, and the result is zeros;
+                    * NULL: an index out of range is an error */
 } index_options;
-
-static int axis_of(const wg_call *call) {
-    return ((const index_options *)call->options)->axis;
-}
 
 /* Runs an op of x and an index, which is cast to i64. */
 static wg_tensor *apply_indexed(const wg_op *op, wg_tensor *x, wg_tensor *index,
@@ -28,11 +24,12 @@ static wg_tensor *apply_indexed(const wg_op *op, wg_tensor *x, wg_tensor *index,
 /* -1 with SHAPE unless input 1 has the rank of x, input 0, and no size beyond x's off the axis. */
 static int check_index_shape(const wg_call *call) {
     const wg_spec *x = &call->input_specs[0], *index = &call->input_specs[1];
+    const int axis = ((const index_options *)call->options)->axis;
     if (index->ndim != x->ndim)
         return wg__op_fail(call, WG_ERROR_SHAPE, "ranks %d and %d differ; index needs that of x",
                            x->ndim, index->ndim);
     for (int i = 0; i < x->ndim; i++)
-        if (i != axis_of(call) && index->shape[i] > x->shape[i])
+        if (i != axis && index->shape[i] > x->shape[i])
             return wg__op_fail(call, WG_ERROR_SHAPE,
                                "size %lld of axis %d of index is beyond that of x, %lld",
                                (long long)index->shape[i], i, (long long)x->shape[i]);
@@ -40,7 +37,7 @@ static int check_index_shape(const wg_call *call) {
 }
 
 /* ---- gather: y[..i..] = x[..index[..i..]..] along an axis.
- * dx = g scattered to where it came from. ---- */
+ * dx = g, added at the gathered positions. ---- */
 
 static int gather_infer(wg_call *call) {
     if (wg__check_is_index(call, 1) < 0 || check_index_shape(call) < 0)
@@ -64,9 +61,10 @@ static int gather_forward(wg_call *call) {
     return 0;
 }
 
-WG__VJP(gather, wg__scattered(call, axis_of(call), call->inputs[1], g))
+WG__VJP(gather,
+        wg__scattered(call, ((const index_options *)call->options)->axis, call->inputs[1], g))
 
-/* Indices of an axis of size 3; around_3 counts from its end, too. */
+/* Indices of an axis of size 3; around_3 has negative ones, too. */
 static wg_tensor *below_3(wg_generator *generator, int ndim, const int64_t *shape) {
     return wg_randint(generator, 0, 3, ndim, shape);
 }
@@ -79,7 +77,7 @@ WG__EXAMPLES(gather, index_options, (wg__sample_normal, below_3), {{.axis = 1}, 
              {{.axis = 0}, "3 4, 5 3"}, {{.axis = 0}, "3, 6"}, {{.axis = 1}, "2 3 2, 2 4 2"},
              {{.axis = 2}, "2 1 3, 1 1 1"})
 
-/* 2^11 random rows (of 2^11 elements, f32) out of as many, along axis 0. */
+/* Gathers 2^11 random rows of a 2^11 x 2^11 matrix. */
 static int gather_bench(wg_generator *generator, wg_sample *sample) {
     static const index_options rows = {.axis = 0};
     const int64_t size = 2048, shape[] = {size, size};
@@ -131,7 +129,7 @@ static int check_line_index(const wg_tensor *x, int axis, const wg_tensor *index
     return 0;
 }
 
-/* A gather whose index is repeated, by strides of 0, along all axes but one. */
+/* A gather whose index is repeated along all axes but one by strides of 0. */
 wg_tensor *wg_index_select(wg_tensor *x, int axis, wg_tensor *index) {
     const int along = index ? wg__axis_of(x, axis, "index_select") : -1;
     if (along < 0)
@@ -150,9 +148,9 @@ wg_tensor *wg_index_select(wg_tensor *x, int axis, wg_tensor *index) {
     return wg_scope_end(&scope, gather_checked(x, along, index));
 }
 
-/* ---- embedding: y = the rows of a table, weight: (V, C), that index: (...) names.
- * dweight = g added up by row, except for the padding row. Fused: gradients of weight are added in
- * place. ---- */
+/* ---- embedding: y = weight[index], of weight: (V, C) and index: (...).
+ * dweight = g, added to the rows at the index, without the padding row. Fused: gradients of weight
+ * accumulate in place. ---- */
 
 static int embedding_infer(wg_call *call) {
     const wg_spec *weight = &call->input_specs[0], *index = &call->input_specs[1];
@@ -167,19 +165,15 @@ static int embedding_infer(wg_call *call) {
                          call->op->name);
 }
 
-/* The index (...) as (N, C), every entry repeated along its row. */
-static wg_tensor *row_index(wg_tensor *index, int64_t columns) {
-    const int64_t count = wg__spec_count(&index->spec);
-    return wg_expand(wg_reshape(index, 2, (int64_t[]){count, 1}), 2, (int64_t[]){count, columns});
-}
-
+/* Views the index (...) as (N, C), each entry repeated along its row. */
 static int embedding_forward(wg_call *call) {
-    wg_tensor *weight = call->inputs[0];
+    wg_tensor *weight = call->inputs[0], *index = call->inputs[1];
     if (wg__check_index_range(call, 1, weight->spec.shape[0]) < 0)
         return -1;
-    wg_tensor *index = row_index(call->inputs[1], weight->spec.shape[1]);
-    wg_tensor *rows = index == NULL ? NULL : wg_reshape(call->outputs[0], 2, index->spec.shape);
-    if (rows == NULL)
+    const int64_t shape[] = {wg__spec_count(&index->spec), weight->spec.shape[1]};
+    index = wg_expand(wg_reshape(index, 2, (int64_t[]){shape[0], 1}), 2, shape);
+    wg_tensor *rows = wg_reshape(call->outputs[0], 2, shape);
+    if (index == NULL || rows == NULL)
         return -1;
     wg__gather(weight, 0, index, rows, NULL);
     return 0;
@@ -188,14 +182,16 @@ static int embedding_forward(wg_call *call) {
 static int embedding_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     const wg_spec *weight = &call->input_specs[0];
     const bool is_bf16 = weight->dtype == WG_BF16;
-    wg_tensor *index = row_index(call->inputs[1], weight->shape[1]);
-    wg_tensor *g = index == NULL ? NULL : wg_reshape(cotangents[0], 2, index->spec.shape);
+    const int64_t shape[] = {wg__spec_count(&call->input_specs[1]), weight->shape[1]};
+    wg_tensor *index = wg_reshape(call->inputs[1], 2, (int64_t[]){shape[0], 1});
+    index = wg_expand(index, 2, shape);
+    wg_tensor *g = wg_reshape(cotangents[0], 2, shape);
     if (is_bf16)
         g = wg_cast(g, WG_F32);
     wg_tensor *total = gradients[0] != NULL && !is_bf16
                            ? gradients[0]
                            : wg_zeros(is_bf16 ? WG_F32 : weight->dtype, 2, weight->shape);
-    if (g == NULL || total == NULL)
+    if (index == NULL || g == NULL || total == NULL)
         return -1;
     wg__scatter_add(total, 0, index, g, *(const int64_t *)call->options, false);
     wg_tensor_touch(total);
@@ -205,7 +201,7 @@ static int embedding_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor 
     return wg__vjp_status();
 }
 
-/* Padding rows come from a second selection, which is not recorded. */
+/* Padding rows come from a second, unrecorded selection, and so have no gradient. */
 static int embedding_decompose(wg_call *call) {
     const int64_t padding = *(const int64_t *)call->options;
     const int64_t count = wg__spec_count(&call->input_specs[1]);
@@ -297,7 +293,8 @@ wg_tensor *wg_one_hot(wg_tensor *index, int64_t classes) {
     return wg_scope_end(&scope, wg_apply_one(&one_hot, 1, &index, &classes));
 }
 
-/* ==== Taking as NumPy does: indices broadcast, and negative ones count from the end ==== */
+/* ==== NumPy's take and take_along_axis: indices broadcast, negative ones count from the end ====
+ */
 
 static int check_take_index(wg_call *call) {
     const wg_dtype dtype = call->input_specs[1].dtype;
@@ -308,12 +305,12 @@ static int check_take_index(wg_call *call) {
 }
 
 /* ---- take_along_axis: y[..i..] = x[..index[..i..]..] along an axis; x and index broadcast along
- * the others. ---- */
+ * all other axes. ---- */
 
-/* The shapes to which x and the index are expanded; -1 with an error. */
+/* The expanded shapes of x and the index; -1 with an error. */
 static int take_shapes(const wg_call *call, int *axis, int64_t *x_shape, int64_t *index_shape) {
     const wg_spec *x = &call->input_specs[0], *index = &call->input_specs[1];
-    *axis = wg__axis(axis_of(call), x->ndim, call->op->name);
+    *axis = wg__axis(((const index_options *)call->options)->axis, x->ndim, call->op->name);
     if (*axis < 0)
         return -1;
     if (index->ndim != x->ndim)
@@ -337,7 +334,7 @@ static int take_along_axis_infer(wg_call *call) {
     return check_take_index(call) < 0 ? -1 : take_shapes(call, &axis, x_shape, index_shape);
 }
 
-/* The indices are mostly in range from the front on, which the gather finds on its way. */
+/* Tries a gather first: most indices are not negative, and the gather checks them as it reads. */
 static int take_along_axis_decompose(wg_call *call) {
     const int ndim = call->input_specs[0].ndim;
     int64_t x_shape[WG_MAX_DIMS], index_shape[WG_MAX_DIMS];
@@ -348,7 +345,7 @@ static int take_along_axis_decompose(wg_call *call) {
     int64_t count = 1;
     for (int i = 0; i < ndim; i++)
         count *= index_shape[i];
-    if (wg__spec_count(&index->spec) == count) { /* nothing is repeated */
+    if (wg__spec_count(&index->spec) == count) { /* the index is not broadcast */
         bool outside = false;
         wg_tensor *y =
             apply_indexed(&gather, x, index, &(index_options){.axis = axis, .outside = &outside});
@@ -403,7 +400,7 @@ wg_tensor *wg_take(wg_tensor *x, wg_tensor *index) {
     return wg_apply_one(&take, 2, (wg_tensor *[]){x, index}, NULL);
 }
 
-/* ==== Writing: the adjoints of gathering ==== */
+/* ==== Scatter: the adjoints of gather ==== */
 
 WG__EXAMPLES(scatter, index_options, (wg__sample_normal, below_3, wg__sample_normal),
              {{.axis = 1}, "4 3, 4 2, 4 2"}, {{.axis = 0}, "3 4, 5 3, 5 3"},
@@ -417,7 +414,6 @@ static int scatter_bench(wg_generator *generator, wg_sample *sample) {
     return wg__sample_status(sample, 3);
 }
 
-/* The rules of both ops. */
 static int scatter_infer(wg_call *call) {
     if (wg__check_is_index(call, 1) < 0 || check_index_shape(call) < 0 ||
         wg__check_same_dtype(call, 0, 2) < 0)
@@ -435,22 +431,23 @@ static int scatter_add_infer(wg_call *call) {
     return scatter_infer(call);
 }
 
-/* Copies x, and writes or adds src. The two ops are told apart by a function, which a copy of a
- * record has, too. */
+/* Copies x, and writes or adds src. The test is on a function, not on the record's address, since a
+ * call may have a copy of the record. */
 static int scatter_forward(wg_call *call) {
     const wg_tensor *x = call->inputs[0], *index = call->inputs[1], *src = call->inputs[2];
+    const int axis = ((const index_options *)call->options)->axis;
     wg_tensor *y = call->outputs[0];
-    if (wg__check_index_range(call, 1, x->spec.shape[axis_of(call)]) < 0)
+    if (wg__check_index_range(call, 1, x->spec.shape[axis]) < 0)
         return -1;
     wg__convert(y, x);
     if (call->op->infer == scatter_add_infer)
-        wg__scatter_add(y, axis_of(call), index, src, -1, false);
+        wg__scatter_add(y, axis, index, src, -1, false);
     else
-        wg__scatter(y, axis_of(call), index, src);
+        wg__scatter(y, axis, index, src);
     return 0;
 }
 
-/* What both records share. */
+/* The common members of both records. */
 #define SCATTER(NAME, DOC)                                                                         \
     WG__OP(#NAME, 3, DOC), .options_size = sizeof(index_options), .saves_inputs = 2,               \
                            .differentiable = 5, .infer = NAME##_infer, .forward = scatter_forward, \
@@ -461,10 +458,11 @@ static int scatter_forward(wg_call *call) {
  * dx = g, dsrc = gather of g. ---- */
 
 static int scatter_add_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    const int axis = ((const index_options *)call->options)->axis;
     if (wg__wants(call, 0))
         gradients[0] = cotangents[0];
     if (wg__wants(call, 2))
-        gradients[2] = gather_checked(cotangents[0], axis_of(call), call->inputs[1]);
+        gradients[2] = gather_checked(cotangents[0], axis, call->inputs[1]);
     return wg__vjp_status();
 }
 
@@ -473,8 +471,8 @@ static const wg_op scatter_add = {
             "y = x with src[..i..] added at [..index[..i..]..] along an axis; src has the shape of "
             "index. The index has no gradient.")};
 
-/* Casts x and src to their common dtype and the index to i64. bf16 adds up in f32 and rounds
- * once. */
+/* Casts x and src to their common dtype and the index to i64. Sums of bf16 are computed in f32 and
+ * rounded once. */
 static wg_tensor *apply_scatter(const wg_op *op, wg_tensor *x, int axis, wg_tensor *index,
                                 wg_tensor *src) {
     const int along = wg__axis_of(x, axis, op->name);
@@ -501,15 +499,15 @@ wg_tensor *wg_scatter_add(wg_tensor *x, int axis, wg_tensor *index, wg_tensor *s
     return apply_scatter(&scatter_add, x, axis, index, src);
 }
 
-/* ---- scatter: y = x with src[..i..] instead at [..index[..i..]..] along an axis; of several
- * values for one place the last is stored.
+/* ---- scatter: y = x with src[..i..] stored at [..index[..i..]..] along an axis. Of several values
+ * for one element the last is stored.
  * dx = g, 0 where a value was stored; dsrc = gather of g, 0 for values that were
  * overwritten. ---- */
 
-/* True for each index entry whose value was stored last: scattering the numbers of the entries
- * tells which. */
-static wg_tensor *has_stayed(const wg_spec *x, int axis, wg_tensor *index) {
-    /* with one place of each axis along which the index is broadcast */
+/* True for each index entry whose value was stored last: scatters the numbers of the entries and
+ * compares. */
+static wg_tensor *is_last_writer(const wg_spec *x, int axis, wg_tensor *index) {
+    /* Keep one position of each axis along which the index is broadcast. */
     for (int i = 0; index && i < index->spec.ndim; i++)
         if (i != axis && index->strides[i] == 0 && index->spec.shape[i] > 1)
             index = wg_narrow(index, i, 0, 1);
@@ -526,13 +524,13 @@ static wg_tensor *has_stayed(const wg_spec *x, int axis, wg_tensor *index) {
 }
 
 static int scatter_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    const int axis = axis_of(call);
+    const int axis = ((const index_options *)call->options)->axis;
     const wg_spec *src = &call->input_specs[2];
     wg_tensor *g = cotangents[0], *index = call->inputs[1];
     if (wg__wants(call, 0))
         gradients[0] = wg_scatter(g, axis, index, wg_zeros(src->dtype, src->ndim, src->shape));
     if (wg__wants(call, 2))
-        gradients[2] = wg_where(has_stayed(&call->input_specs[0], axis, index),
+        gradients[2] = wg_where(is_last_writer(&call->input_specs[0], axis, index),
                                 wg_gather(g, axis, index), wg_scalar(src->dtype, 0));
     return wg__vjp_status();
 }

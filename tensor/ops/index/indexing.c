@@ -23,20 +23,18 @@ typedef struct range {
     atomic_llong outside; /* one of the indices outside */
 } range;
 
-/* An index below `low` or beyond the last makes one of two differences negative: vectors have no
- * comparison of i64 without SSE4. */
-static bool all_inside(const range *range, int64_t n, const int64_t *index) {
-    const uint64_t low = (uint64_t)range->low, last = (uint64_t)range->high - 1;
-    uint64_t sign = 0;
-    for (int64_t i = 0; i < n; i++)
-        sign |= ((uint64_t)index[i] - low) | (last - (uint64_t)index[i]);
-    return sign >> 63 == 0;
-}
-
-/* Whether n indices, `stride` elements apart, are in range. One that is not is kept. */
+/* Whether n indices, `stride` elements apart, are in range. Stores one of those outside. */
 static bool check_indices(range *range, int64_t n, const int64_t *index, int64_t stride) {
-    if (stride == 1 && all_inside(range, n, index))
-        return true;
+    /* An index out of range makes one of two differences negative. The loop compares no i64:
+     * before SSE4, vectors have no instruction for it. */
+    if (stride == 1) {
+        const uint64_t low = (uint64_t)range->low, last = (uint64_t)range->high - 1;
+        uint64_t sign = 0;
+        for (int64_t i = 0; i < n; i++)
+            sign |= ((uint64_t)index[i] - low) | (last - (uint64_t)index[i]);
+        if (sign >> 63 == 0)
+            return true;
+    }
     bool inside = true;
     for (int64_t i = 0; i < n; i++) {
         const int64_t at = index[i * stride];
@@ -55,7 +53,7 @@ static void find_outside(int64_t n, char *const *data, const int64_t *strides,
                   strides[0] / (int64_t)sizeof(int64_t));
 }
 
-/* Repeated axes (of stride 0) are read once. */
+/* Reads repeated axes (of stride 0) once. */
 bool wg__index_outside(const wg_tensor *index, int64_t low, int64_t high, long long *found) {
     wg_tensor once = *wg__all_values((wg_tensor *)index);
     for (int i = 0; i < once.spec.ndim; i++)
@@ -98,11 +96,12 @@ wg_tensor *wg__index_from_front(const wg_call *call, wg_tensor *index, int axis,
 
 /* ---- The walk of gather and scatter ----
  *
- * `indexed` (x, or the tensor that is written to) is addressed by an index along `axis` and by its
- * place along the others; `index` and `values` have one shape. A row is a stretch of the inner
- * axis: the last of the others, or, in a gather, the one along which values lie closest. */
+ * `indexed` is the tensor that a gather reads or a scatter writes: indices address it along `axis`,
+ * positions along all other axes. `index` and `values` have the same shape. A row is a stretch of
+ * the inner axis. The inner axis is the last axis but `axis`; a gather takes the axis along which
+ * values lie closest. */
 
-/* Offsets, in elements, of one place. */
+/* The offsets of a position in the three tensors, in elements. */
 typedef struct place {
     int64_t indexed, index, value;
 } place;
@@ -116,10 +115,10 @@ typedef struct walk {
     int64_t shape[WG_MAX_DIMS];
     int64_t indexed_strides[WG_MAX_DIMS], index_strides[WG_MAX_DIMS], value_strides[WG_MAX_DIMS];
     int64_t indexed_size; /* of the indexed tensor along the axis */
-    range *range;         /* that indices of a gather are checked against; NULL: they are known */
-    int64_t skip;         /* an index that is left out of a sum, or -1 */
+    range *range;         /* the range of a gather's indices; NULL: already checked */
+    int64_t skip;         /* an index that a sum skips, or -1 */
     bool from_zeros;      /* `indexed` is all 0 before a scatter */
-    /* Of a scatter: n places along the inner axis. */
+    /* Scatters n positions along the inner axis. */
     void (*scatter_item)(const struct walk *walk, place at, int64_t n);
 } walk;
 
@@ -144,7 +143,7 @@ static walk walk_make(const wg_tensor *indexed, int axis, const wg_tensor *index
     return walk;
 }
 
-/* The place number `rest` of those along all axes but `a` and `b`. */
+/* Position number `rest` in the box of all axes but `a` and `b`. */
 static place place_at(const walk *walk, int64_t rest, int a, int b) {
     place place = {0};
     for (int i = walk->ndim - 1; i >= 0; i--) {
@@ -208,35 +207,31 @@ static void gather_row(const walk *walk, place at, int64_t n) {
 
 enum { LINE_BYTES = 64 };
 
-/* Fetches lines [begin, end) of what begins at an address. */
-static void fetch_lines(const char *from, int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; i++)
-        __builtin_prefetch(from + i * LINE_BYTES);
-}
-
-/* In stretches so short that their indices are still in the first cache after they are checked. The
- * indices of later stretches are fetched meanwhile, and for the next row `lines` lines from `next`
- * on. */
+/* Checks and gathers a stretch at a time, so that its indices are still in the first-level cache
+ * when they are used. Meanwhile prefetches the indices of later stretches, and for the next row
+ * `lines` cache lines from `next` on. */
 static void gather_checked_row(const walk *walk, place at, const char *next, int64_t lines) {
     enum { STRETCH = 128, INDEX_LINES = STRETCH * sizeof(int64_t) / LINE_BYTES };
     const int inner = walk->inner;
     const int64_t n = walk->shape[inner];
     const int64_t indexed = inner == walk->axis ? 0 : walk->indexed_strides[inner];
     const int64_t index = walk->index_strides[inner], value = walk->value_strides[inner];
-    const int64_t most = index == 0 ? n : STRETCH; /* one index for all of the row */
+    const int64_t most = index == 0 ? n : STRETCH; /* stride 0: one index for the whole row */
     for (int64_t done = 0, count; done < n; done += count) {
         count = wg__smaller(n - done, most);
         if (index == 1 && n - done >= 5 * STRETCH)
-            fetch_lines((const char *)(walk->index + at.index), 4 * INDEX_LINES, 5 * INDEX_LINES);
-        fetch_lines(next, lines * done / n, lines * (done + count) / n);
+            for (int i = 4 * INDEX_LINES; i < 5 * INDEX_LINES; i++)
+                __builtin_prefetch((const char *)(walk->index + at.index) + i * LINE_BYTES);
+        for (int64_t i = lines * done / n; i < lines * (done + count) / n; i++)
+            __builtin_prefetch(next + i * LINE_BYTES);
         if (check_indices(walk->range, index == 0 ? 1 : count, walk->index + at.index, index))
             gather_row(walk, at, count);
         at.indexed += count * indexed, at.index += count * index, at.value += count * value;
     }
 }
 
-/* The processor cannot foresee the lines of x that a row reads in the order of its indices. They
- * are fetched where they are not too many, and enough values of each are wanted. */
+/* The hardware cannot predict which lines of x the indices of a row select. This prefetches all
+ * lines of the next row of x, if they are few and most of their values are likely to be read. */
 static void gather_rows(int64_t begin, int64_t end, void *context) {
     enum { MOST = 512 };
     const walk *walk = context;
@@ -257,7 +252,7 @@ static void gather_rows(int64_t begin, int64_t end, void *context) {
     }
 }
 
-/* The rows that are named a little later are fetched meanwhile, wherever they are. */
+/* Copies rows, and prefetches the row that is AHEAD indices later. */
 static void copy_rows(int64_t begin, int64_t end, void *context) {
     enum { AHEAD = 8 };
     const walk *walk = context;
@@ -288,7 +283,7 @@ bool wg__gather(const wg_tensor *x, int axis, const wg_tensor *index, const wg_t
         if (walk.shape[i] > 1 &&
             (walk.shape[walk.inner] == 1 || walk.value_strides[i] < walk.value_strides[walk.inner]))
             walk.inner = i;
-    /* Whole rows of a matrix, each named by one index: index_select. */
+    /* index_select on a matrix: one index for each whole row. */
     const bool whole_rows = walk.ndim == 2 && walk.axis == 0 && walk.inner == 1 &&
                             walk.index_strides[1] == 0 && walk.indexed_strides[1] == 1 &&
                             walk.value_strides[1] == 1;
@@ -302,24 +297,25 @@ bool wg__gather(const wg_tensor *x, int axis, const wg_tensor *index, const wg_t
 
 /* ---- Scattering
  *
- * An item covers a block of the inner axis, one place of the other axes and the whole indexed axis,
- * so that no two items write to one element and each element receives its values in the order of
- * the index. It goes along the axis in which indices lie closer.
+ * An item is the whole indexed axis and a block of the inner axis, at one position of all remaining
+ * axes. So no two items write to one element, and each element receives its values in the order of
+ * the index. The inner loop runs along the axis with the smaller stride of the index.
  *
- * Where these are the columns of matrices (the gradient of sort along the first axis), LINES of
- * them are copied to rows, scattered there, and copied back, so that each cache line is read and
- * written once:
+ * If the indexed axis runs along the columns of matrices (the gradient of sort along the first
+ * axis), LINES columns are copied to rows, scattered there, and copied back. Each cache line is
+ * then read and written once:
  *
  *     values (n, LINES) -> rows (LINES, n)  --index-->  sums (LINES, m) -> indexed (m, LINES)  ----
  */
 
 enum {
     LINES = 16,
-    LINE_GAP = 16, /* elements between rows, so that equal places lie in several cache sets */
+    LINE_GAP = 16,         /* elements between rows, so that columns lie in several cache sets */
     MOST_IN_LINE = 1 << 16 /* elements of a row */
 };
 
-/* Memory for the rows and sums of LINES columns; NULL where a scatter has none or there is none. */
+/* Memory for the rows and sums of LINES columns; NULL if this scatter does not copy columns, or out
+ * of memory. */
 static void *room_for_columns(const walk *walk, int64_t n) {
     const int inner = walk->inner, axis = walk->axis;
     const int64_t length = walk->shape[axis], size = walk->indexed_size;
@@ -411,7 +407,7 @@ SCATTER_ITEM(set_2, uint16_t, SET)
 SCATTER_ITEM(set_4, uint32_t, SET)
 SCATTER_ITEM(set_8, uint64_t, SET)
 
-enum { SCATTER_BLOCK = 64 }; /* places along the inner axis of one item */
+enum { SCATTER_BLOCK = 64 }; /* elements of an item along the inner axis */
 
 static void scatter_items(int64_t begin, int64_t end, void *context) {
     const walk *walk = context;
@@ -458,7 +454,8 @@ void wg__scatter(wg_tensor *y, int axis, const wg_tensor *index, const wg_tensor
     run_scatter(&walk);
 }
 
-/* The op copies its zeros; it runs where the gradient is to be differentiated again. */
+/* The op copies its zeros, so it runs only if the gradient is to be differentiated again, or for
+ * bf16. */
 wg_tensor *wg__scattered(const wg_call *call, int axis, wg_tensor *index, wg_tensor *g) {
     const wg_spec *x = &call->input_specs[0];
     wg_tensor *sum = wg_zeros(x->dtype, x->ndim, x->shape);

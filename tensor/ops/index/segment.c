@@ -37,17 +37,12 @@ typedef struct segment_job {
     const void *x;
     void *y;
     int64_t columns;
-    const int64_t *order;   /* the rows, segment by segment; NULL: they lie so */
-    const int64_t *offsets; /* where each segment begins in that order, and the end */
+    const int64_t *order;   /* the rows sorted by segment; NULL: they are sorted already */
+    const int64_t *offsets; /* the first position of each segment in `order`, and the end */
     double empty;
     bool alternative;
     const wg__simd *simd;
 } segment_job;
-
-/* Row number `place` of the order. */
-static inline int64_t row_at(const segment_job *job, int64_t place) {
-    return job->order ? job->order[place] : place;
-}
 
 #define SEGMENT_KERNELS(SUFFIX, TYPE)                                                              \
     static void fill_##SUFFIX(const segment_job *job, TYPE *y, double value) {                     \
@@ -65,7 +60,7 @@ static inline int64_t row_at(const segment_job *job, int64_t place) {
             if (columns == 1) {                                                                    \
                 double sum = 0;                                                                    \
                 for (int64_t i = first; i < stop; i++)                                             \
-                    sum += (double)x[row_at(job, i)];                                              \
+                    sum += (double)x[job->order ? job->order[i] : i];                              \
                 if (first < stop)                                                                  \
                     *y = (TYPE)sum;                                                                \
             } else if (job->order == NULL)                                                         \
@@ -86,7 +81,8 @@ static inline int64_t row_at(const segment_job *job, int64_t place) {
             const int64_t first = job->offsets[s], stop = job->offsets[s + 1];                     \
             fill_##SUFFIX(job, y, job->empty);                                                     \
             for (int64_t i = first; i < stop; i++) {                                               \
-                const TYPE *restrict x = (const TYPE *)job->x + row_at(job, i) * columns;          \
+                const int64_t row = job->order ? job->order[i] : i;                                \
+                const TYPE *restrict x = (const TYPE *)job->x + row * columns;                     \
                 if (i == first)                                                                    \
                     memcpy(y, x, (size_t)columns * sizeof(TYPE));                                  \
                 else if (job->alternative)                                                         \
@@ -102,8 +98,8 @@ static inline int64_t row_at(const segment_job *job, int64_t place) {
 SEGMENT_KERNELS(f32, float)
 SEGMENT_KERNELS(f64, double)
 
-/* Counts the rows of each segment into offsets (segments + 1), and orders the rows by segment
- * unless they are so already; returns whether they are. */
+/* A counting sort of the rows by segment: fills offsets (segments + 1), and order unless the rows
+ * are sorted already. Returns whether they are sorted. */
 static bool order_rows(int64_t count, const int64_t *ids, int64_t segments, int64_t *offsets,
                        int64_t *order) {
     bool sorted = true;
@@ -153,20 +149,9 @@ static int reduce_segments(wg_call *call, wg__range_body f32, wg__range_body f64
     return 0;
 }
 
-/* ---- What the records share ---- */
+/* ---- Common parts of the records ---- */
 
-static wg_tensor *apply_segments(const wg_op *op, wg_tensor *x, wg_tensor *ids, int64_t segments,
-                                 bool alternative, double empty) {
-    return wg_apply_one(op, 2, (wg_tensor *[]){x, ids},
-                        &(segment_options){segments, alternative, empty});
-}
-
-/* The row of each segment, of y (segments, ...), for each row of x. */
-static wg_tensor *spread(const wg_call *call, wg_tensor *y) {
-    return wg_index_select(y, 0, call->inputs[1]);
-}
-
-/* How many rows each segment has, at least 1: (segments, 1, ...) in the dtype of x. */
+/* The number of rows of each segment, at least 1: (segments, 1, ...) in the dtype of x. */
 static wg_tensor *row_counts(const wg_call *call) {
     const int64_t segments = ((const segment_options *)call->options)->segments;
     int64_t shape[WG_MAX_DIMS];
@@ -177,7 +162,7 @@ static wg_tensor *row_counts(const wg_call *call) {
                       call->input_specs[0].ndim, shape);
 }
 
-/* Rows of one element and of more, sorted and not, with segments that have no rows. */
+/* Rows of several elements and of a single element, sorted and unsorted, with an empty segment. */
 static int segment_sample(int index, wg_generator *generator, wg_sample *sample) {
     static const segment_options options[] = {{4, false, 0}, {4, true, 0.5}};
     static const int64_t ids[][6] = {{0, 0, 2, 2, 2, 3}, {3, 0, 2, 0, 3, 3}};
@@ -199,27 +184,29 @@ static int segment_bench(wg_generator *generator, wg_sample *sample) {
     return wg__sample_status(sample, 2);
 }
 
-/* The members that both records share. */
+/* The common members of both records. */
 #define SEGMENT(NAME)                                                                              \
     .options_size = sizeof(segment_options), .differentiable = 1, .infer = segment_infer,          \
     .forward = NAME##_forward, .vjp = NAME##_vjp, .jvp = NAME##_jvp, .sample = segment_sample,     \
     .bench = segment_bench
 
 /* ---- segment_sum: the sum, or the mean, of the rows of each segment.
- * dx = the row of g of its segment; divided by the number of rows. ---- */
+ * dx = g[ids]; of the mean, divided by the number of rows. ---- */
 
 static int segment_sum_forward(wg_call *call) {
     return reduce_segments(call, sum_f32, sum_f64);
 }
 
-WG__VJP(segment_sum, spread(call, ((const segment_options *)call->options)->alternative
-                                      ? wg_div(g, row_counts(call))
-                                      : g))
+WG__VJP(segment_sum, wg_index_select(((const segment_options *)call->options)->alternative
+                                         ? wg_div(g, row_counts(call))
+                                         : g,
+                                     0, call->inputs[1]))
 
 static int segment_sum_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
     const segment_options *options = call->options;
-    output_tangents[0] = apply_segments(call->op, tangents[0], call->inputs[1], options->segments,
-                                        options->alternative, 0);
+    output_tangents[0] =
+        wg_apply_one(call->op, 2, (wg_tensor *[]){tangents[0], call->inputs[1]},
+                     &(segment_options){options->segments, options->alternative, 0});
     return wg__vjp_status();
 }
 
@@ -239,19 +226,21 @@ static int segment_max_forward(wg_call *call) {
 /* 1 over the number of ties where x is the largest, 0 elsewhere: the shape of x. */
 static wg_tensor *shares(const wg_call *call) {
     const segment_options *options = call->options;
-    wg_tensor *largest =
-        wg_cast(wg_eq(call->inputs[0], spread(call, call->outputs[0])), call->input_specs[0].dtype);
-    wg_tensor *ties =
-        apply_segments(&segment_sum, largest, call->inputs[1], options->segments, false, 1);
-    return wg_mul(largest, spread(call, wg_reciprocal(wg_clamp(ties, 1, INFINITY))));
+    wg_tensor *ids = call->inputs[1], *y = wg_index_select(call->outputs[0], 0, ids);
+    wg_tensor *largest = wg_cast(wg_eq(call->inputs[0], y), call->input_specs[0].dtype);
+    wg_tensor *ties = wg_apply_one(&segment_sum, 2, (wg_tensor *[]){largest, ids},
+                                   &(segment_options){options->segments, false, 1});
+    wg_tensor *share = wg_reciprocal(wg_clamp(ties, 1, INFINITY));
+    return wg_mul(largest, wg_index_select(share, 0, ids));
 }
 
-WG__VJP(segment_max, wg_mul(shares(call), spread(call, g)))
+WG__VJP(segment_max, wg_mul(shares(call), wg_index_select(g, 0, call->inputs[1])))
 
 static int segment_max_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
     const segment_options *options = call->options;
-    output_tangents[0] = apply_segments(&segment_sum, wg_mul(shares(call), tangents[0]),
-                                        call->inputs[1], options->segments, false, 0);
+    wg_tensor *const inputs[] = {wg_mul(shares(call), tangents[0]), call->inputs[1]};
+    output_tangents[0] =
+        wg_apply_one(&segment_sum, 2, inputs, &(segment_options){options->segments, false, 0});
     return wg__vjp_status();
 }
 
@@ -276,9 +265,9 @@ static wg_tensor *reduced(wg_tensor *x, wg_tensor *ids, int64_t segments,
     }
     x = wg__widen(wg__as_float(x));
     const wg_op *op = reduction < WG_SEGMENT_MAX ? &segment_sum : &segment_max;
-    return wg__narrow(apply_segments(op, x, wg__index_as_i64(ids), segments,
-                                     reduction % 2 == WG_SEGMENT_MEAN, empty),
-                      dtype);
+    const segment_options options = {segments, reduction % 2 == WG_SEGMENT_MEAN, empty};
+    wg_tensor *const inputs[] = {x, wg__index_as_i64(ids)};
+    return wg__narrow(wg_apply_one(op, 2, inputs, &options), dtype);
 }
 
 wg_tensor *wg_unsorted_segment_reduce(wg_tensor *x, wg_tensor *ids, int64_t segments,

@@ -1,20 +1,20 @@
-/* Sorting, choosing by rank, and unique values. The order of the elements of a row is stable, with
- * a NaN after all numbers and equal to every other NaN, and with -0 equal to 0. */
+/* sort, argsort, topk, median and unique. The order is stable; NaNs are equal and come after all
+ * numbers; -0 equals 0. */
 #include "tensor/ops/index/indexing.h"
 #include "tensor/ops/support.h"
 
 #include <math.h>
 #include <string.h>
 
-/* ==== The order of a row, by keys: unsigned numbers that are ordered as the elements are, beside
- * their indices.
+/* ==== The order of a row. Each element becomes an unsigned key of the same order, paired with the
+ * element's index.
  *
  *     element --> key, its bits flipped for a descending order
- *     entry       | key, 32 bits | index, 32 bits |  or, of 64-bit elements and of very long rows,
+ *     entry       | key, 32 bits | index, 32 bits |  or, for 64-bit elements and very long rows,
  *                 | key, 64 bits | index, 64 bits |
  *
- * Entries are sorted by one digit of the key after the other, the lowest first, each into as many
- * buckets as the digit has values. A digit that all keys share costs no pass. ==== */
+ * A least-significant-digit radix sort orders the entries, with DIGITS buckets in each pass. It
+ * skips the pass of a digit that is equal in all keys. ==== */
 
 enum { SHORT = 48, DIGITS = 256 }; /* up to SHORT entries are sorted by insertion */
 
@@ -27,7 +27,7 @@ static inline uint32_t key_f32(float x) {
     return bits >> 31 ? ~bits : bits | (uint32_t)1 << 31;
 }
 
-/* The lower half is the same for all, and costs no passes. */
+/* The lower half is constant, so that its passes are skipped. */
 static inline uint32_t key_bf16(uint16_t x) {
     return key_f32(wg__bf16_to_f32(x)) | 0xffff;
 }
@@ -129,12 +129,12 @@ static const fill wide_fills[WG_DTYPE_COUNT] = {
 
 /* ---- Sorting and selecting ---- */
 
-/* For entries of type ENTRY, of BYTES bytes, of which the lower half is the index:
+/* For entries of type ENTRY, with BYTES bytes; the lower half is the index.
  *
- * _order first moves the first k of the order to the first k entries: a heap with the last of them
- * at its root, which each earlier entry replaces. _sort returns where the sorted entries are:
- * `entries` or `spare`. Entries in the order of their indices need no passes over the index, the
- * digits below `from`. */
+ * _order selects the first k entries of the order with a heap: its root is the last of them, and
+ * each entry that comes before the root replaces it. _sort returns the array with the sorted
+ * entries: `entries` or `spare`. It sorts by the digits from `from` on; entries that are already in
+ * the order of their indices need no passes over the index. */
 #define ORDER(ENTRY, BYTES)                                                                        \
     static void ENTRY##_sift(ENTRY *heap, int64_t k, int64_t at) {                                 \
         const ENTRY moved = heap[at];                                                              \
@@ -204,8 +204,8 @@ static size_t order_room(wg_dtype dtype, int64_t n) {
     return 2 * (size_t)n * (is_narrow(dtype, n) ? sizeof(narrow) : sizeof(wide));
 }
 
-/* The indices of the first k elements of the ascending or descending order of n contiguous ones, in
- * that order. Takes a time of order n for k = n, and of n log k at most for fewer. */
+/* The indices of the first k of n contiguous elements in ascending or descending order.
+ * O(n) for k = n, O(n log k) for smaller k. */
 static void order_row(wg_dtype dtype, bool descending, int64_t n, const void *x, int64_t k,
                       void *room, int64_t *order) {
     if (is_narrow(dtype, n)) {
@@ -217,8 +217,8 @@ static void order_row(wg_dtype dtype, bool descending, int64_t n, const void *x,
     }
 }
 
-/* Whether two elements of a row have the same place in that order. */
-static bool same_place(wg_dtype dtype, const char *x, int64_t i, int64_t j) {
+/* Whether two elements of a row are equal in the order of sort. */
+static bool elements_equal(wg_dtype dtype, const char *x, int64_t i, int64_t j) {
     const int64_t size = (int64_t)wg_dtype_size(dtype);
     if (!wg_dtype_is_float(dtype))
         return memcmp(x + i * size, x + j * size, (size_t)size) == 0;
@@ -226,20 +226,20 @@ static bool same_place(wg_dtype dtype, const char *x, int64_t i, int64_t j) {
     return a == b || (isnan(a) && isnan(b));
 }
 
-/* ==== Lines of a tensor: each becomes a row, and the rows are shared out to threads ==== */
+/* ==== Lines of a tensor: each becomes a row, and threads share the rows ==== */
 
-enum { GRAIN = 2048 }; /* elements for each task, at least */
+enum { GRAIN = 2048 }; /* the minimum number of elements of a task */
 
 typedef struct rows {
     wg_dtype dtype;
-    int64_t count, n, k; /* rows, elements of each, and how many of them are wanted */
+    int64_t count, n, k; /* rows, elements of a row, and results of a row */
     bool descending;
     const char *x;
     char *values;
     int64_t *indices;
     bool median; /* only the middle element of each row's order is stored */
     int64_t tasks;
-    char *room; /* of each task: for order_row, then for an order */
+    char *room; /* scratch memory of each task: for order_row, then for an order */
     size_t room_size;
 } rows;
 
@@ -256,8 +256,7 @@ static void copy_elements(size_t size, const void *x, int64_t count, const int64
             ((uint64_t *)y)[i] = ((const uint64_t *)x)[index[i]];
 }
 
-/* The middle element, or the lower of two; the first NaN if there is one, which comes after all
- * numbers. */
+/* The index of the middle element, or of the lower of two; of the first NaN if there is one. */
 static int64_t middle(const rows *rows, const char *x, const int64_t *order) {
     const size_t size = wg_dtype_size(rows->dtype);
     int64_t at = (rows->n - 1) / 2;
@@ -274,11 +273,11 @@ static void run_tasks(int64_t begin, int64_t end, void *context) {
     const int64_t size = (int64_t)wg_dtype_size(rows->dtype), n = rows->n, k = rows->k;
     for (int64_t task = begin; task < end; task++) {
         char *room = rows->room + (size_t)task * rows->room_size;
-        int64_t *own = (int64_t *)(room + order_room(rows->dtype, n));
+        int64_t *scratch = (int64_t *)(room + order_room(rows->dtype, n));
         for (int64_t row = task * rows->count / rows->tasks;
              row < (task + 1) * rows->count / rows->tasks; row++) {
             const char *x = rows->x + row * n * size;
-            int64_t *order = rows->median ? own : rows->indices + row * k;
+            int64_t *order = rows->median ? scratch : rows->indices + row * k;
             order_row(rows->dtype, rows->descending, n, x, k, room, order);
             if (rows->median)
                 rows->indices[row] = middle(rows, x, order);
@@ -305,12 +304,7 @@ static int run_rows(rows *rows) {
     return 0;
 }
 
-/* The lines of x along an axis as contiguous rows. */
-static wg_tensor *as_rows(wg_tensor *x, int64_t axis) {
-    return wg_contiguous(wg_movedim(x, 1, &axis, (int64_t[]){-1}));
-}
-
-/* ---- What the records share ---- */
+/* ---- Common parts of the records ---- */
 
 #define ALL INT64_MIN
 
@@ -319,10 +313,6 @@ typedef struct order_options {
     int64_t k; /* or ALL */
     bool descending, keepdim;
 } order_options;
-
-static int axis_of(const wg_call *call) {
-    return (int)((const order_options *)call->options)->axis;
-}
 
 static int order_infer(wg_call *call) {
     const order_options *options = call->options;
@@ -338,11 +328,11 @@ static int order_infer(wg_call *call) {
     return 0;
 }
 
-/* The first k of each line's order, and where they stand. */
+/* The first k elements of each line in order, and their indices. */
 static int order_forward(wg_call *call) {
     const order_options *options = call->options;
     const int64_t axis = options->axis;
-    const wg_tensor *x = as_rows(call->inputs[0], axis);
+    const wg_tensor *x = wg_contiguous(wg_movedim(call->inputs[0], 1, &axis, (int64_t[]){-1}));
     if (!x)
         return -1;
     wg_spec spec = x->spec;
@@ -368,15 +358,17 @@ static int order_forward(wg_call *call) {
     return 0;
 }
 
-/* dx = g at the place that each value comes from. */
-WG__VJP(chosen, wg__scattered(call, axis_of(call), call->outputs[1], g))
+/* dx = g, scattered to the indices of the selected elements. */
+WG__VJP(chosen,
+        wg__scattered(call, (int)((const order_options *)call->options)->axis, call->outputs[1], g))
 
 static int chosen_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
-    output_tangents[0] = wg_gather(tangents[0], axis_of(call), call->outputs[1]);
+    const order_options *options = call->options;
+    output_tangents[0] = wg_gather(tangents[0], (int)options->axis, call->outputs[1]);
     return wg__vjp_status();
 }
 
-/* Runs an op along an axis, and stores the outputs that are wanted. */
+/* Runs an op along an axis, and stores its outputs unless their pointers are NULL. */
 static int apply_order(const wg_op *op, wg_tensor *x, int axis, order_options options,
                        wg_tensor **values, wg_tensor **indices) {
     wg_tensor *outputs[WG_MAX_OUTPUTS] = {NULL};
@@ -387,10 +379,11 @@ static int apply_order(const wg_op *op, wg_tensor *x, int axis, order_options op
 
 static double sort_flops(const wg_call *call) {
     const wg_spec *x = &call->input_specs[0];
-    return (double)wg__spec_count(x) * log2(2 + (double)x->shape[axis_of(call)]);
+    const order_options *options = call->options;
+    return (double)wg__spec_count(x) * log2(2 + (double)x->shape[options->axis]);
 }
 
-/* The members that sort and topk share. Any order of equal elements is right. */
+/* The common members of sort and topk. Any order of equal elements is right. */
 #define CHOICE(NAME, DOC)                                                                          \
     WG__OP_OF(#NAME, 1, 1, 2, DOC),                                                                \
         .options_size = sizeof(order_options), .saves_outputs = 2, .differentiable = 1,            \
@@ -398,9 +391,8 @@ static double sort_flops(const wg_call *call) {
         .places_outputs = true, .infer = order_infer, .forward = order_forward, .vjp = chosen_vjp, \
         .jvp = chosen_jvp, .sample = NAME##_sample, .bench = NAME##_bench, .flops = sort_flops
 
-/* ---- sort: y = x in ascending or descending order along one axis, and the places where they come
- * from.
- * dx = g at those places. ---- */
+/* ---- sort: y = x in ascending or descending order along one axis, and the index of each element.
+ * dx = g, scattered to the indices. ---- */
 
 WG__EXAMPLES(sort, order_options, (wg__sample_distinct), {{1, ALL, false, false}, "2 5"},
              {{0, ALL, true, false}, "4 2"}, {{1, ALL, true, false}, "2 3 2"},
@@ -459,7 +451,7 @@ int wg_topk(wg_tensor *x, int64_t k, int axis, bool largest, wg_tensor **values,
 }
 
 /* ---- median: y = element (n - 1) / 2 of the order along one axis; NaN if there is one.
- * dx = g at its place, which is the second output. ---- */
+ * dx = g at the index of the median, the second output. ---- */
 
 static int median_infer(wg_call *call) {
     const order_options *options = call->options;
@@ -473,7 +465,8 @@ static int median_infer(wg_call *call) {
 }
 
 static int median_forward(wg_call *call) {
-    const wg_tensor *x = as_rows(call->inputs[0], axis_of(call));
+    const int64_t axis = ((const order_options *)call->options)->axis;
+    const wg_tensor *x = wg_contiguous(wg_movedim(call->inputs[0], 1, &axis, (int64_t[]){-1}));
     if (x == NULL)
         return -1;
     const int64_t n = x->spec.shape[x->spec.ndim - 1];
@@ -488,14 +481,14 @@ static int median_forward(wg_call *call) {
     return run_rows(&rows);
 }
 
-/* With the axis put back as 1. */
+/* Restores the reduced axis with size 1. */
 static wg_tensor *with_axis(wg_tensor *reduced, const wg_call *call) {
     const order_options *options = call->options;
     return options->keepdim ? reduced : wg_unsqueeze(reduced, (int)options->axis);
 }
 
-WG__VJP(median,
-        wg__scattered(call, axis_of(call), with_axis(call->outputs[1], call), with_axis(g, call)))
+WG__VJP(median, wg__scattered(call, (int)((const order_options *)call->options)->axis,
+                              with_axis(call->outputs[1], call), with_axis(g, call)))
 
 static int median_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
     const order_options *options = call->options;
@@ -516,7 +509,7 @@ static const wg_op median = {
         "The middle element along one axis, of an even number the lower one, and its index; NaN "
         "if there is one. Kinks at ties."),
     .options_size = sizeof(order_options), .saves_outputs = 2, .differentiable = 1,
-    /* Of equal elements any is the middle one. */
+    /* Any of several equal elements may be the median. */
     .exceptions = &(const wg_op_exceptions){.undefined_at = WG_AT_TIES}, WG__PRIMITIVE(median),
     .flops = sort_flops, .batch = wg__batch_axis64};
 
@@ -531,7 +524,7 @@ wg_tensor *wg_median(wg_tensor *x, int axis, bool keepdim) {
 /* ---- unique: the distinct values in ascending order, the index of each element's value, and the
  * count of each value. ---- */
 
-/* The number of values is not known yet; these are upper bounds. */
+/* Upper bounds: forward finds the number of values. */
 static int unique_infer(wg_call *call) {
     const int64_t n = wg__spec_count(&call->input_specs[0]);
     call->output_specs[0] = (wg_spec){call->input_specs[0].dtype, 1, {n}};
@@ -557,10 +550,10 @@ static int unique_forward(wg_call *call) {
     int64_t *number = wg__tensor_address(call->outputs[1]); /* of each element's value */
     if (n > 0)
         order_row(dtype, false, n, elements, n, block, order);
-    /* Where each value begins in the order: order_row no longer needs the room. */
+    /* The first position of each value in the order; reuses the scratch memory of order_row. */
     int64_t *begin = (int64_t *)block;
     for (int64_t i = 0; i < n; i++) {
-        if (i == 0 || !same_place(dtype, elements, order[i - 1], order[i]))
+        if (i == 0 || !elements_equal(dtype, elements, order[i - 1], order[i]))
             begin[count++] = i;
         number[order[i]] = count - 1;
     }
@@ -577,7 +570,7 @@ static int unique_forward(wg_call *call) {
     return ready ? 0 : -1;
 }
 
-/* With ties, so that some values come more than once. */
+/* Samples with ties. */
 static int unique_sample(int index, wg_generator *generator, wg_sample *sample) {
     const int status = wg__sample_unary(index, generator, sample, wg__sample_distinct);
     if (status <= 0)
