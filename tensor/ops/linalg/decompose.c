@@ -1,10 +1,10 @@
 /* Decompositions: cholesky, qr, eigh and svd.
  *
- * Symmetric matrices are (A + A^T) / 2 of what is given, so that gradients are symmetric.
+ * Ops on symmetric matrices use (A + A^T) / 2 of their input A, so that gradients are symmetric.
  *
  * The derivatives of eigenvectors and singular vectors divide by differences of eigenvalues, or of
- * squared singular values. Equal values have no particular vectors, and values that are equal but
- * for rounding would give noise: both are errors, which name the values. */
+ * squared singular values. The vectors of equal values are not unique, and nearly equal values
+ * would give noise: both are errors that name the values. */
 #include "tensor/ops/linalg/matrices.h"
 
 #include <float.h>
@@ -17,24 +17,11 @@ static wg_tensor *identity_like(const wg_tensor *x) {
     return x ? wg_eye(x->spec.dtype, n, n) : NULL;
 }
 
-static wg_tensor *diagonal_of(wg_tensor *x) {
-    return wg_diagonal(x, 0, -2, -1);
-}
-
-static wg_tensor *as_diagonal(wg_tensor *x) {
-    return wg_diag_embed(x, 0, -2, -1);
-}
-
-/* T^-1 B. */
-static wg_tensor *triangular(wg_tensor *t, wg_tensor *b, bool upper) {
-    return wg_solve_triangular(t, b, upper, false, false);
-}
-
 /* ---- Values that are equal but for rounding ---- */
 
-/* -1 with GRADIENT if two neighbours of a sorted row (..., n) are equal but for rounding, or,
- * without a name `what`, if the last value of a descending row is 0 but for rounding: a few units
- * in the last place of the largest of the row. */
+/* -1 with GRADIENT if two neighbours of a sorted row (..., n) are equal but for rounding. If
+ * `what`, the name of a value, is NULL: if the last value of a descending row is 0 but for
+ * rounding. The tolerance is a few units in the last place of the row's largest value. */
 static int check_values(const wg_call *call, wg_tensor *values, const char *what) {
     values = wg_contiguous(wg__all_values(values));
     if (!values)
@@ -69,8 +56,8 @@ static int check_values(const wg_call *call, wg_tensor *values, const char *what
     return 0;
 }
 
-/* Runs an iteration of LAPACK. -1 with ARGUMENT if x has an element that is infinite or NaN, on
- * which the iteration may not end, or if it has not converged. */
+/* Runs an iterative routine of LAPACK. -1 with ARGUMENT if x has infinite or NaN elements, which
+ * may keep LAPACK from terminating, or if the iteration has not converged. */
 static int iterate(const wg_call *call, wg__lapack *job, wg__lapack_routine routine, wg_tensor *x) {
     const int64_t count = wg_tensor_count(x);
     char text[64];
@@ -94,7 +81,7 @@ static int iterate(const wg_call *call, wg__lapack *job, wg__lapack_routine rout
  */
 
 static int cholesky_forward(wg_call *call) {
-    wg_tensor *a = wg__symmetric_part(call->inputs[0]); /* so rows are columns */
+    wg_tensor *a = wg__symmetric_part(call->inputs[0]); /* row-major equals column-major */
     a = a ? wg_contiguous(a) : NULL;
     wg__lapack job = wg__lapack_job(call);
     if (wg__lapack_run(&job, WG__CHOLESKY, a) < 0)
@@ -109,7 +96,7 @@ static int cholesky_forward(wg_call *call) {
     return wg__set_output(call, wg__transposed(a));
 }
 
-/* x below the diagonal, and half of it. */
+/* The lower triangle of x with half of its diagonal. */
 static wg_tensor *phi(wg_tensor *x) {
     if (!x)
         return NULL;
@@ -119,16 +106,18 @@ static wg_tensor *phi(wg_tensor *x) {
 
 static int cholesky_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     wg_tensor *l = call->outputs[0], *upper = wg__transposed(l);
-    wg_tensor *left = triangular(upper, phi(wg_matmul(upper, cotangents[0])), true);
-    gradients[0] =
-        wg__symmetric_part(wg__transposed(triangular(upper, wg__transposed(left), true)));
+    wg_tensor *left = phi(wg_matmul(upper, cotangents[0]));
+    left = wg_solve_triangular(upper, left, true, false, false);
+    wg_tensor *both = wg_solve_triangular(upper, wg__transposed(left), true, false, false);
+    gradients[0] = wg__symmetric_part(wg__transposed(both));
     return wg__vjp_status();
 }
 
 static int cholesky_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
     wg_tensor *l = call->outputs[0];
-    wg_tensor *left = triangular(l, wg__symmetric_part(tangents[0]), false);
-    wg_tensor *both = triangular(l, wg__transposed(left), false);
+    wg_tensor *left = wg__symmetric_part(tangents[0]);
+    left = wg_solve_triangular(l, left, false, false, false);
+    wg_tensor *both = wg_solve_triangular(l, wg__transposed(left), false, false, false);
     output_tangents[0] = wg_matmul(l, phi(wg__transposed(both)));
     return wg__vjp_status();
 }
@@ -218,7 +207,8 @@ static int qr_forward(wg_call *call) {
     return call->outputs[R] ? 0 : -1;
 }
 
-/* -1 with GRADIENT for a square Q of a tall A: its last columns are any that complete the basis. */
+/* -1 with GRADIENT for a square Q of a tall A: its last columns are an arbitrary completion of the
+ * basis. */
 static int check_complete(const wg_call *call) {
     const wg_spec *a = &call->input_specs[0];
     const bool complete = *(const bool *)call->options;
@@ -241,7 +231,8 @@ static int qr_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradi
         return wg__vjp_status();
     wg_tensor *mirrored = wg_add(wg_tril(m, 0), wg__transposed(wg_tril(m, -1)));
     sum = wg__plus(sum, wg_matmul(q, mirrored));
-    gradients[0] = wg__transposed(triangular(r, wg__transposed(sum), true));
+    sum = wg_solve_triangular(r, wg__transposed(sum), true, false, false);
+    gradients[0] = wg__transposed(sum);
     return wg__vjp_status();
 }
 
@@ -249,8 +240,9 @@ static int qr_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_
     wg_tensor *q = call->outputs[Q], *r = call->outputs[R];
     if (check_complete(call) < 0)
         return -1;
-    wg_tensor *c =
-        wg__transposed(triangular(wg__transposed(r), wg__transposed(tangents[0]), false));
+    wg_tensor *dt = wg__transposed(tangents[0]);
+    wg_tensor *c = wg_solve_triangular(wg__transposed(r), dt, false, false, false);
+    c = wg__transposed(c);
     wg_tensor *qc = wg_matmul(wg__transposed(q), c), *below = wg_tril(qc, -1);
     wg_tensor *upper = wg_sub(qc, wg_sub(below, wg__transposed(below)));
     output_tangents[Q] = wg_sub(c, wg_matmul(q, upper));
@@ -269,11 +261,11 @@ static const wg_op qr = {
         "(..., M, N), which have no derivative where M > N. That of others needs columns of A "
         "that are independent."),
     .options_size = sizeof(bool), .saves_outputs = 3, .differentiable = 1,
-    /* Columns that depend on each other have no derivative. */
+    /* Q and R of linearly dependent columns have no derivative. */
     .exceptions = &(const wg_op_exceptions){.undefined_at = WG_AT_ZERO | WG_AT_TIES},
     .places_outputs = true, WG__PRIMITIVE(qr), .flops = cubic_flops, .batch = wg_batch_aligned};
 
-/* Of a wide A = (A1 A2), with a square A1 = Q R1: R = (R1, Q^T A2). */
+/* For a wide A = (A1 A2) with a square A1 = Q R1: R = (R1, Q^T A2). */
 int wg_qr(wg_tensor *a, bool complete, wg_tensor **q, wg_tensor **r) {
     wg_tensor *outputs[WG_MAX_OUTPUTS] = {NULL}, *left = a;
     const bool wide = a && a->spec.ndim >= 2 && wg_tensor_size(a, -2) < wg_tensor_size(a, -1);
@@ -328,11 +320,11 @@ static int eigh_forward(wg_call *call) {
     return iterate(call, &job, WG__EIGH, v);
 }
 
-/* F o x: x without its diagonal over x_j - x_i of the values at (i, j), and 1 where i = j. */
+/* F o x: element (i, j) of x divided by values_j - values_i; 0 on the diagonal. */
 static wg_tensor *over_differences(wg_tensor *x, wg_tensor *values) {
     wg_tensor *off = x ? wg_mul(x, wg_affine(identity_like(x), -1, 1)) : NULL;
-    wg_tensor *apart = wg_sub(wg_unsqueeze(values, -2), wg_unsqueeze(values, -1));
-    return wg_div(off, wg_add(apart, identity_like(values)));
+    wg_tensor *differences = wg_sub(wg_unsqueeze(values, -2), wg_unsqueeze(values, -1));
+    return wg_div(off, wg_add(differences, identity_like(values)));
 }
 
 static int eigh_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
@@ -344,7 +336,7 @@ static int eigh_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gra
         inner = over_differences(wg_matmul(transposed, cotangents[V]), w);
     }
     if (cotangents[W])
-        inner = wg__plus(inner, as_diagonal(cotangents[W]));
+        inner = wg__plus(inner, wg_diag_embed(cotangents[W], 0, -2, -1));
     gradients[0] = wg__symmetric_part(wg_matmul(wg_matmul(v, inner), transposed));
     return wg__vjp_status();
 }
@@ -354,17 +346,17 @@ static int eigh_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **outpu
     if (check_values(call, w, "eigenvalue") < 0)
         return -1;
     wg_tensor *p = wg_matmul(wg_matmul(wg__transposed(v), wg__symmetric_part(tangents[0])), v);
-    output_tangents[W] = diagonal_of(p);
+    output_tangents[W] = wg_diagonal(p, 0, -2, -1);
     output_tangents[V] = wg_matmul(v, over_differences(p, w));
     return wg__vjp_status();
 }
 
-/* Symmetric, with 2 i at place i of the diagonal, so that eigenvalues are apart. */
+/* Symmetric matrices with 2 i added to element i of the diagonal, to separate the eigenvalues. */
 static wg_tensor *with_distinct_eigenvalues(wg_generator *generator, int ndim,
                                             const int64_t *shape) {
     wg_tensor *x = wg__symmetric_part(wg_randn(generator, WG_F64, ndim, shape));
-    return wg_add(x,
-                  as_diagonal(wg_mul_scalar(wg_arange(WG_F64, 0, (double)shape[ndim - 1], 1), 2)));
+    wg_tensor *diagonal = wg_mul_scalar(wg_arange(WG_F64, 0, (double)shape[ndim - 1], 1), 2);
+    return wg_add(x, wg_diag_embed(diagonal, 0, -2, -1));
 }
 
 WG__SHAPES(eigh, (with_distinct_eigenvalues), "3 3", "2 2 2", "1 1")
@@ -404,7 +396,7 @@ wg_tensor *wg_eigvalsh(wg_tensor *a) {
  *     dA = U [(F o skew(U^T gU)) S + S (F o skew(V^T gV)) + diag(gS)] V^T
  *          + (1 - U U^T) gU / S V^T + U / S gV^T (1 - V V^T),   skew(X) = X - X^T
  *
- * (Townsend 2016). The terms with 1 - U U^T are there for M > N, those with 1 - V V^T for M < N.
+ * (Townsend 2016). The terms with 1 - U U^T exist for M > N, the terms with 1 - V V^T for M < N.
  * ----
  */
 
@@ -434,7 +426,7 @@ static int svd_forward(wg_call *call) {
     job.u = wg__tensor_address(u);
     job.s = wg__tensor_address(s);
     job.vt = wg__tensor_address(vt);
-    /* LAPACK leaves the square matrices of an empty one as they were. */
+    /* For an empty A, LAPACK does not write U and V^T: set them to the identity. */
     for (int j = 0; (job.m == 0 || job.n == 0) && j < 2; j++) {
         wg_tensor *square = j ? vt : u;
         wg_tensor *one = wg_eye(job.dtype, wg_tensor_size(square, -2), wg_tensor_size(square, -1));
@@ -447,8 +439,8 @@ static int svd_forward(wg_call *call) {
     return iterate(call, &job, WG__SVD, a);
 }
 
-/* U or V^T without the vectors that complete a basis; NULL with GRADIENT where `differentiated`,
- * for those are not unique. */
+/* U or V^T without the vectors that complete a basis. If `differentiated`, NULL with GRADIENT if
+ * there are any, for they are not unique. */
 static wg_tensor *thin(const wg_call *call, wg_tensor *x, int axis, bool differentiated) {
     const wg_spec *s = &call->output_specs[S];
     const int64_t k = s->shape[s->ndim - 1];
@@ -462,7 +454,7 @@ static wg_tensor *thin(const wg_call *call, wg_tensor *x, int axis, bool differe
     return NULL;
 }
 
-/* X - X (projected on the columns of U): (1 - U U^T) x. */
+/* (1 - U U^T) x: x without its projection on the columns of U. */
 static wg_tensor *outside(wg_tensor *u, wg_tensor *x) {
     return wg_sub(x, wg_matmul(u, wg_matmul(wg__transposed(u), x)));
 }
@@ -470,11 +462,6 @@ static wg_tensor *outside(wg_tensor *u, wg_tensor *x) {
 /* skew(x) / (s_j^2 - s_i^2) */
 static wg_tensor *skew_over_differences(wg_tensor *x, wg_tensor *s) {
     return over_differences(wg_sub(x, wg__transposed(x)), wg_square(s));
-}
-
-/* dA = U diag(gs) V^T, where S alone has a cotangent. */
-static wg_tensor *gradient_of_values(wg_tensor *u, wg_tensor *gs, wg_tensor *vt) {
-    return wg_matmul(wg_mul(u, wg_unsqueeze(gs, -2)), vt);
 }
 
 static int svd_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
@@ -488,8 +475,8 @@ static int svd_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **grad
         return -1;
     if (((gu && m > n) || (gv && n > m)) && check_values(call, s, NULL) < 0)
         return -1;
-    if (!gu && !gv && cotangents[S]) {
-        gradients[0] = gradient_of_values(u, cotangents[S], vt);
+    if (!gu && !gv && cotangents[S]) { /* dA = U diag(gS) V^T */
+        gradients[0] = wg_matmul(wg_mul(u, wg_unsqueeze(cotangents[S], -2)), vt);
         return wg__vjp_status();
     }
     wg_tensor *of_columns = wg_unsqueeze(s, -2), *of_rows = wg_unsqueeze(s, -1);
@@ -498,7 +485,7 @@ static int svd_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **grad
     if (gv)
         inner = wg__plus(inner, wg_mul(of_rows, skew_over_differences(wg_matmul(vt, gv), s)));
     if (cotangents[S])
-        inner = wg__plus(inner, as_diagonal(cotangents[S]));
+        inner = wg__plus(inner, wg_diag_embed(cotangents[S], 0, -2, -1));
     if (gu && m > n)
         rest = wg_matmul(wg_div(outside(u, gu), of_columns), vt);
     if (gv && n > m)
@@ -528,7 +515,7 @@ static int svd_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output
     if (n > m)
         dv = wg_add(dv, wg_div(outside(v, wg__transposed(of_u)), of_columns));
     output_tangents[U] = du;
-    output_tangents[S] = diagonal_of(p);
+    output_tangents[S] = wg_diagonal(p, 0, -2, -1);
     output_tangents[VT] = wg__transposed(dv);
     return wg__vjp_status();
 }
@@ -556,7 +543,7 @@ int wg_svd(wg_tensor *a, bool full_matrices, wg_tensor **u, wg_tensor **s, wg_te
     return wg__give(status, outputs, u, s);
 }
 
-/* ---- svdvals: S alone, without the vectors, which derivatives then compute. ---- */
+/* ---- svdvals: S alone. Derivatives compute the vectors.   dA = U diag(gS) V^T. ---- */
 
 static int svdvals_infer(wg_call *call) {
     const wg_spec *a = &call->input_specs[0];
@@ -579,7 +566,7 @@ static int svdvals_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **
     wg_tensor *u, *vt;
     if (wg_svd(call->inputs[0], false, &u, NULL, &vt) < 0)
         return -1;
-    gradients[0] = gradient_of_values(u, cotangents[0], vt);
+    gradients[0] = wg_matmul(wg_mul(u, wg_unsqueeze(cotangents[0], -2)), vt);
     return wg__vjp_status();
 }
 
@@ -588,7 +575,7 @@ static int svdvals_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **ou
     if (wg_svd(call->inputs[0], false, &u, NULL, &vt) < 0)
         return -1;
     wg_tensor *p = wg_matmul(wg_matmul(wg__transposed(u), tangents[0]), wg__transposed(vt));
-    output_tangents[0] = diagonal_of(p);
+    output_tangents[0] = wg_diagonal(p, 0, -2, -1);
     return wg__vjp_status();
 }
 
@@ -601,7 +588,7 @@ static const wg_op svdvals = {
     .infer = svdvals_infer, .forward = svdvals_forward, .vjp = svdvals_vjp, .jvp = svdvals_jvp,
     .sample = svd_sample, .flops = cubic_flops, .batch = wg_batch_aligned};
 
-/* Backward will want the vectors, so that they are computed at once where it is recorded. */
+/* Runs svd if the call is recorded, since backward needs the vectors. */
 wg_tensor *wg_svdvals(wg_tensor *a) {
     wg_tensor *values = NULL;
     if (!a || !wg_requires_grad(a) || !wg_grad_enabled())

@@ -1,4 +1,4 @@
-/* What the ops on matrices and rows share. */
+/* Views of tensors as matrices and rows: see dense.h. */
 #include "tensor/ops/linalg/dense.h"
 
 #include "tensor/ops.h"
@@ -16,12 +16,7 @@ wg__matrix wg__matrix_of(const wg_tensor *x) {
     return (wg__matrix){wg__tensor_address(x), x->strides[last - 1], x->strides[last]};
 }
 
-wg_tensor *wg__gradient_to_add(wg_tensor *there, const wg_spec *spec) {
-    return there ? there : wg_zeros(spec->dtype, spec->ndim, spec->shape);
-}
-
-/* One stride from row to row must walk all leading axes; it is 0 if none does, or if rows are
- * repeated. */
+/* row_stride becomes 0 if no single stride walks all leading axes, or if rows are repeated. */
 int wg__rows_of(wg_tensor *x, bool dense, wg__rows *rows) {
     const int last = x->spec.ndim - 1;
     const int64_t columns = x->spec.shape[last];
@@ -53,7 +48,8 @@ wg__matrix wg__rows_matrix(const wg__rows *rows) {
     return (wg__matrix){wg__tensor_address(rows->tensor), rows->row_stride, rows->column_stride};
 }
 
-/* A chunk of rows is summed into a row of `partial`; how many rows depends on the shape alone. */
+/* Each chunk of rows is summed into a row of `partial`. The size of a chunk depends on the shape
+ * alone, so that the number of threads does not change the bits. */
 typedef struct sum_job {
     const wg__rows *rows;
     wg_tensor *partial; /* (chunks, O), zeros at first */

@@ -1,8 +1,8 @@
 /* Distances between the rows of two matrices.
  *
- * Distances of order 2 between many rows are a matrix product, |a|^2 + |b|^2 - 2 a b. Of pairs so
- * near each other that this would lose digits, and of all other orders, vector kernels sum the
- * differences. */
+ * Distances of order 2 between many rows use a matrix product, |a|^2 + |b|^2 - 2 a b. Vector
+ * kernels sum the differences of all other orders, and of pairs so near that the product loses
+ * digits. */
 #include "tensor/gemm/gemm.h"
 #include "tensor/ops/linalg/dense.h"
 #include "tensor/ops/support.h"
@@ -37,10 +37,10 @@ static int cdist_infer(wg_call *call) {
 
 /* ---- One matrix of distances ---- */
 
-/* The squares of pairs below this share of |a|^2 + |b|^2 are summed one by one. */
+/* A pair is near if |a - b|^2 is below this share of |a|^2 + |b|^2; its differences are summed. */
 #define NEAR 0.05
 
-/* Fewer rows than this are not worth a product. */
+/* Up to this number of rows, a product is not faster. */
 enum { FEW = 25 };
 
 typedef struct pairs {
@@ -48,10 +48,10 @@ typedef struct pairs {
     wg_dtype dtype;
     wg__distance kind;
     double p;
-    int64_t m, n, k;                   /* points of a and b, and their coordinates */
+    int64_t m, n, k;                   /* points of a, points of b, coordinates */
     const char *a, *b, *down;          /* (m, k), (n, k) and (k, n) */
     char *y;                           /* (m, n) */
-    const double *square_a, *square_b; /* of products: the squares of the points */
+    const double *square_a, *square_b; /* for a product: |a_i|^2 and |b_j|^2 */
     const char *g;                     /* backward: the cotangent (m, n) */
     char *weights;                     /* (m, n), or (n, m) for the gradient of b */
     char *da;
@@ -84,7 +84,7 @@ static void sum_differences(int64_t begin, int64_t end, void *context) {
     }
 }
 
-/* The square of each of `rows` points. */
+/* The squared norms of `rows` points. */
 static void square_points(wg_dtype dtype, int64_t rows, int64_t k, const void *x, double *squares) {
     for (int64_t i = 0; i < rows; i++) {
         squares[i] = 0;
@@ -129,10 +129,6 @@ static void square_points(wg_dtype dtype, int64_t rows, int64_t k, const void *x
 PRODUCT_ROWS(f32, float, sqrtf)
 PRODUCT_ROWS(f64, double, sqrt)
 
-static wg__matrix matrix_of(const void *data, int64_t columns) {
-    return (wg__matrix){(void *)data, columns, 1};
-}
-
 /* ---- Batches, forward and backward ---- */
 
 /* x with the leading axes of the output. */
@@ -143,7 +139,7 @@ static wg_tensor *batched(const wg_call *call, wg_tensor *x) {
     return wg_contiguous(wg_expand(x, spec.ndim, spec.shape));
 }
 
-/* The operands and the squares of their points, dense, in the innermost scope. */
+/* The operands and the squared norms of their points, dense, in the innermost scope. */
 typedef struct operands {
     wg_tensor *a, *b, *down, *squares;
     int64_t count; /* matrices of distances */
@@ -180,8 +176,8 @@ static int set_up(const wg_call *call, operands *all, pairs *job) {
     return 0;
 }
 
-/* Makes the job that of matrix `index`. */
-static void take_matrix(const operands *all, int64_t index, pairs *job) {
+/* Points the job at matrix `index` of the batch. */
+static void select_matrix(const operands *all, int64_t index, pairs *job) {
     job->a = row_of(job, wg__tensor_address(all->a), index * job->m, job->k);
     job->b = row_of(job, wg__tensor_address(all->b), index * job->n, job->k);
     if (all->down)
@@ -202,7 +198,7 @@ static int cdist_forward(wg_call *call) {
         return -1;
     char *y = wg__tensor_address(call->outputs[0]);
     for (int64_t i = 0; i < all.count; i++) {
-        take_matrix(&all, i, &job);
+        select_matrix(&all, i, &job);
         job.y = row_of(&job, y, i * job.m, job.n);
         if (!by_product(&job)) {
             const int64_t grain = 1 + WG__GRAIN / (job.n * (job.k + 1) + 1);
@@ -214,9 +210,9 @@ static int cdist_forward(wg_call *call) {
                                 .n = job.n,
                                 .k = job.k,
                                 .alpha = -2,
-                                .a = matrix_of(job.a, job.k),
-                                .b = wg__transposed(matrix_of(job.b, job.k)),
-                                .c = matrix_of(job.y, job.n)});
+                                .a = {(void *)job.a, job.k, 1},
+                                .b = {(void *)job.b, 1, job.k},
+                                .c = {job.y, job.n, 1}});
         wg__parallel_for(job.m, 1 + WG__GRAIN / (job.n + 1),
                          job.dtype == WG_F32 ? finish_product_f32 : finish_product_f64, &job);
     }
@@ -256,7 +252,8 @@ static int cdist_forward(wg_call *call) {
                 (const TYPE *)job->weights + i * job->n, (const TYPE *)job->y + i * job->n,        \
                 (TYPE *)job->da + i * job->k);                                                     \
     }                                                                                              \
-    /* da_i = (sum_j w_ij) a_i - sum_j w_ij b_j, but for near pairs, whose w becomes 0 in it. */   \
+    /* da_i = (sum_j w_ij) a_i - sum_j w_ij b_j. Near pairs are added here, and their w set to 0.  \
+     */                                                                                            \
     static void near_and_sums_##SUFFIX(int64_t begin, int64_t end, void *context) {                \
         const pairs *job = context;                                                                \
         for (int64_t i = begin; i < end; i++) {                                                    \
@@ -298,23 +295,23 @@ static void gradient_of_points(pairs *job) {
                             .k = job->n,
                             .alpha = -1,
                             .beta = 1,
-                            .a = matrix_of(job->weights, job->n),
-                            .b = matrix_of(job->b, job->k),
-                            .c = matrix_of(job->da, job->k)});
+                            .a = {job->weights, job->n, 1},
+                            .b = {(void *)job->b, job->k, 1},
+                            .c = {job->da, job->k, 1}});
 }
 
-/* The job seen from the other side: its distances and weights are transposed copies. */
-static pairs other_side(const pairs *job, char *y, char *weights) {
-    pairs other = *job;
-    other.m = job->n;
-    other.n = job->m;
-    other.a = job->b;
-    other.b = job->a;
-    other.square_a = job->square_b;
-    other.square_b = job->square_a;
-    other.y = y;
-    other.weights = weights;
-    return other;
+/* The job with a and b exchanged; y and the weights are transposed copies. */
+static pairs exchange_sides(const pairs *job, char *y, char *weights) {
+    pairs exchanged = *job;
+    exchanged.m = job->n;
+    exchanged.n = job->m;
+    exchanged.a = job->b;
+    exchanged.b = job->a;
+    exchanged.square_a = job->square_b;
+    exchanged.square_b = job->square_a;
+    exchanged.y = y;
+    exchanged.weights = weights;
+    return exchanged;
 }
 
 static int cdist_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
@@ -339,13 +336,13 @@ static int cdist_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gr
     const int64_t step = job.m * job.n * (int64_t)wg_dtype_size(job.dtype);
     const wg__range_body weigh = job.dtype == WG_F32 ? pair_weights_f32 : pair_weights_f64;
     for (int64_t i = 0; i < all.count && job.kind != WG__DISTANCE_COUNT; i++) {
-        take_matrix(&all, i, &job);
+        select_matrix(&all, i, &job);
         job.y = (char *)wg__tensor_address(y) + i * step;
         job.g = (char *)wg__tensor_address(g) + i * step;
         job.weights = (char *)wg__tensor_address(weights) + i * step;
         wg__parallel_for(job.m, 1 + WG__GRAIN / (job.n + 1), weigh, &job);
     }
-    /* Transposed before the gradient of a, which changes the weights of near pairs. */
+    /* Copies first, since the gradient of a changes the weights of near pairs. */
     wg_tensor *y_down = NULL, *weights_down = NULL;
     if (wanted[1] != NULL) {
         y_down = wg_contiguous(wg_transpose(y, -1, -2));
@@ -356,7 +353,7 @@ static int cdist_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gr
             return -1;
     }
     for (int64_t i = 0; i < all.count && job.kind != WG__DISTANCE_COUNT; i++) {
-        take_matrix(&all, i, &job);
+        select_matrix(&all, i, &job);
         job.y = (char *)wg__tensor_address(y) + i * step;
         job.weights = (char *)wg__tensor_address(weights) + i * step;
         if (wanted[0] != NULL) {
@@ -364,10 +361,10 @@ static int cdist_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gr
             gradient_of_points(&job);
         }
         if (wanted[1] != NULL) {
-            pairs other = other_side(&job, (char *)wg__tensor_address(y_down) + i * step,
-                                     (char *)wg__tensor_address(weights_down) + i * step);
-            other.da = row_of(&job, wg__tensor_address(wanted[1]), i * job.n, job.k);
-            gradient_of_points(&other);
+            pairs of_b = exchange_sides(&job, (char *)wg__tensor_address(y_down) + i * step,
+                                        (char *)wg__tensor_address(weights_down) + i * step);
+            of_b.da = row_of(&job, wg__tensor_address(wanted[1]), i * job.n, job.k);
+            gradient_of_points(&of_b);
         }
     }
     for (int i = 0; i < 2; i++)
@@ -388,7 +385,7 @@ static double cdist_flops(const wg_call *call) {
     return 2 * (double)wg__spec_count(&call->output_specs[0]) * (double)a->shape[a->ndim - 1];
 }
 
-/* Few points, and so many that a product serves them; batches that broadcast. */
+/* Few points, and enough for a product; batches that broadcast. */
 WG__EXAMPLES(cdist, double, (wg__sample_normal), {2, "3 2, 4 2"}, {1, "2 2 3, 3 3"},
              {3, "2 5, 3 5"}, {INFINITY, "3 3, 2 3"}, {1.5, "2 2 2, 1 3 2"}, {2, "26 8, 26 8"},
              {0, "2 2, 3 2"})

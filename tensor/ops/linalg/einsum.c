@@ -11,17 +11,17 @@
 #include <math.h>
 #include <string.h>
 
-/* ==== The order in which the operands are multiplied: a b c of (10, 1000), (1000, 10) and (10,
- * 1000) elements costs 200 thousand multiply-adds from the left and 20 million from the right.
+/* ==== The order of the products. For example a b c with (10, 1000), (1000, 10) and (10, 1000)
+ * elements costs 200 thousand multiply-adds from the left and 20 million from the right.
  *
- * For few operands the cheapest order of every subset is found from those of its parts (Held & Karp
- * 1962); for many the first steps are greedy   (Smith & Gray 2018, opt_einsum). ==== */
+ * For few operands, dynamic programming over subsets finds the cheapest order (Held & Karp 1962);
+ * for many, the first steps are greedy   (Smith & Gray 2018, opt_einsum). ==== */
 
-/* For up to this many operands every subset is tried: 3^8 pairs of subsets take some tens of
- * microseconds. */
+/* The largest number of operands for the search over subsets: 3^8 pairs of subsets take some tens
+ * of microseconds. */
 enum { FEW = 8, SUBSETS = 1 << FEW, MAX_LABELS = 60 };
 
-/* Writing and reading an element of a result takes about the time of so many multiply-adds. */
+/* The cost of writing and reading an element of a result, in multiply-adds. */
 static const double traffic = 8;
 
 static double count_of(wg__index_set labels, const int64_t *sizes) {
@@ -39,7 +39,7 @@ static bool fits(wg__index_set labels) {
     return ndim <= WG_MAX_DIMS;
 }
 
-/* The labels of the output and of all operands but these two. */
+/* The labels of the output and of all operands but `left` and `right`. */
 static wg__index_set labels_beside(int count, const wg__index_set *operands, wg__index_set output,
                                    int left, int right) {
     for (int i = 0; i < count; i++)
@@ -48,7 +48,8 @@ static wg__index_set labels_beside(int count, const wg__index_set *operands, wg_
     return output;
 }
 
-/* Picks the pair whose product exceeds its factors by the fewest elements; false if none fits. */
+/* Picks the pair whose product has the fewest elements more than its factors; false if no product
+ * fits. */
 static bool greedy_pair(int count, const wg__index_set *operands, wg__index_set output,
                         const int64_t *sizes, wg__contraction_step *best) {
     double least = INFINITY;
@@ -67,9 +68,9 @@ static bool greedy_pair(int count, const wg__index_set *operands, wg__index_set 
 }
 
 typedef struct subset {
-    double cost, multiply_adds; /* of the products in it; a cost of INFINITY: there is no order */
-    wg__index_set labels;       /* of their result */
-    int part;                   /* the last product is of the result of this part and of the rest */
+    double cost, multiply_adds; /* of all products; a cost of INFINITY: no order fits */
+    wg__index_set labels;       /* of the result */
+    int part;                   /* the last product: the result of `part` times its complement's */
 } subset;
 
 static void find_last_product(int which, subset *all, const int64_t *sizes) {
@@ -131,7 +132,7 @@ double wg__contraction_order(int count, const wg__index_set *operands, wg__index
         wg__index_set inside = 0, outside = output;
         for (int i = 0; i < count; i++)
             *(which >> i & 1 ? &inside : &outside) |= rest[i];
-        all[which] = (subset){.labels = inside & outside}; /* what its product still has */
+        all[which] = (subset){.labels = inside & outside};
         if ((which & (which - 1)) != 0)
             find_last_product(which, all, sizes);
     }
@@ -141,7 +142,7 @@ double wg__contraction_order(int count, const wg__index_set *operands, wg__index
     return multiply_adds + all[full].multiply_adds;
 }
 
-/* ==== Contractions, by views, matrix products and elementwise ones.
+/* ==== Contractions, by views, matrix products and elementwise products.
  *
  *     each operand     take diagonals of labels that occur twice, drop axes of size 1, sum over
  *                      labels that neither the output nor another operand has
@@ -149,8 +150,8 @@ double wg__contraction_order(int count, const wg__index_set *operands, wg__index
  *                      -> (batch, left, right), by one wg_matmul; without `summed`, by wg_mul
  *     the result       permute; restore axes of size 1
  *
- * Within a group of axes that are merged into one, the order is free. It follows the order in
- * memory, so that few operands have to be copied. ==== */
+ * A group of axes that is merged into one axis may have any order. It takes the order in memory, to
+ * copy few operands. ==== */
 
 /* A tensor whose axes have labels. */
 typedef struct labelled {
@@ -158,11 +159,11 @@ typedef struct labelled {
     int labels[WG_MAX_DIMS]; /* 0 to MAX_LABELS - 1 */
 } labelled;
 
-/* The axes of a label have its size, or size 1, which is repeated. A label that comes twice in one
- * operand is the diagonal of its axes, which are of one size. */
+/* The axes of a label have the size of the label, or size 1, which is repeated. A label that occurs
+ * twice in an operand selects the diagonal of two axes of equal size. */
 typedef struct contraction {
     int count;
-    labelled operands[WG_MAX_INPUTS]; /* of one dtype */
+    labelled operands[WG_MAX_INPUTS]; /* all of the same dtype */
     int64_t sizes[MAX_LABELS];
     int output_ndim;
     int output[WG_MAX_DIMS]; /* labels of operands, each once */
@@ -186,10 +187,6 @@ static wg__index_set output_set(const contraction *c) {
     for (int i = 0; i < c->output_ndim; i++)
         set |= (wg__index_set)1 << c->output[i];
     return set;
-}
-
-static bool has(wg__index_set set, int label) {
-    return set >> label & 1;
 }
 
 static int axis_of(const labelled *x, int label) {
@@ -216,7 +213,7 @@ static label_list in_order_of_memory(const labelled *x, wg__index_set set) {
     label_list list = {0};
     const wg_tensor *tensor = x->tensor;
     for (int axis = 0; axis < tensor->spec.ndim; axis++) {
-        if (!has(set, x->labels[axis]))
+        if (!(set >> x->labels[axis] & 1))
             continue;
         int place = list.count++;
         for (; place > 0; place--) {
@@ -234,17 +231,17 @@ static label_list in_order_of_memory(const labelled *x, wg__index_set set) {
 static label_list in_order_of_output(const contraction *c, wg__index_set set) {
     label_list list = {0};
     for (int i = 0; i < c->output_ndim; i++)
-        if (has(set, c->output[i])) {
+        if (set >> c->output[i] & 1) {
             list.labels[list.count++] = c->output[i];
             set &= ~((wg__index_set)1 << c->output[i]);
         }
     for (int label = 0; label < MAX_LABELS; label++)
-        if (has(set, label))
+        if (set >> label & 1)
             list.labels[list.count++] = label;
     return list;
 }
 
-/* x with its axes in the order of a list, which names each of them. */
+/* x with its axes in the order of a list of all its labels. */
 static wg_tensor *permuted(const labelled *x, const label_list *order) {
     int64_t axes[WG_MAX_DIMS];
     bool moves = false;
@@ -262,41 +259,40 @@ static wg_tensor *reshaped(wg_tensor *x, int ndim, const int64_t *shape) {
     return wg_reshape(x, ndim, shape);
 }
 
-static void remove_axis(labelled *x, int axis, int ndim) {
-    for (int i = axis; i + 1 < ndim; i++)
-        x->labels[i] = x->labels[i + 1];
-}
-
-/* A label that comes twice becomes one axis, the last. */
+/* The two axes of a repeated label become one, the last axis. */
 static void take_diagonals(labelled *x) {
     for (int i = 0; x->tensor && i < x->tensor->spec.ndim; i++)
         for (int j = i + 1; x->tensor && j < x->tensor->spec.ndim; j++) {
             if (x->labels[i] != x->labels[j])
                 continue;
             const int label = x->labels[i], ndim = x->tensor->spec.ndim;
+            int kept = i;
+            for (int axis = i + 1; axis < ndim; axis++)
+                if (axis != j)
+                    x->labels[kept++] = x->labels[axis];
+            x->labels[kept] = label;
             x->tensor = wg_diagonal(x->tensor, 0, i, j);
-            remove_axis(x, j, ndim);
-            remove_axis(x, i, ndim - 1);
-            x->labels[ndim - 2] = label;
             j = i;
         }
 }
 
-/* For a product that sums over no label: x with axes of size 1 for labels that it lacks. */
-static wg_tensor *spread(const labelled *x, const label_list *all) {
-    label_list own = {0};
+/* For an elementwise product: x with an axis of size 1 for each label that x lacks. */
+static wg_tensor *unsqueezed(const labelled *x, const label_list *all) {
+    label_list present = {0};
     int64_t shape[WG_MAX_DIMS];
     const wg__index_set set = set_of(x);
     for (int i = 0; i < all->count; i++) {
         const int label = all->labels[i];
-        shape[i] = has(set, label) ? x->tensor->spec.shape[axis_of(x, label)] : 1;
-        if (has(set, label))
-            own.labels[own.count++] = label;
+        shape[i] = 1;
+        if (set >> label & 1) {
+            shape[i] = x->tensor->spec.shape[axis_of(x, label)];
+            present.labels[present.count++] = label;
+        }
     }
-    return reshaped(permuted(x, &own), all->count, shape);
+    return reshaped(permuted(x, &present), all->count, shape);
 }
 
-/* x as (batch..., rows, columns), where the axes of the rows and of the columns are joined. */
+/* x as (batch..., rows, columns): all axes of `rows` become one axis, all of `columns` another. */
 static wg_tensor *as_matrices(const contraction *c, const labelled *x, const label_list *batch,
                               const label_list *rows, const label_list *columns) {
     label_list all = *batch;
@@ -312,22 +308,22 @@ static wg_tensor *as_matrices(const contraction *c, const labelled *x, const lab
     return reshaped(permuted(x, &all), ndim, shape);
 }
 
-/* The place in the output of the first of these labels, or output_ndim if it has none. */
-static int place_in_output(const contraction *c, wg__index_set set) {
-    int place = 0;
-    while (place < c->output_ndim && !has(set, c->output[place]))
-        place++;
-    return place;
+/* The first axis of the output with a label of the set, or output_ndim. */
+static int first_output_axis(const contraction *c, wg__index_set set) {
+    int axis = 0;
+    while (axis < c->output_ndim && !(set >> c->output[axis] & 1))
+        axis++;
+    return axis;
 }
 
-/* Exchanges a and b if that makes the result come in the order of the output. */
+/* Exchanges a and b if the labels of b come first in the output. */
 static wg_tensor *matrix_product(const contraction *c, const labelled *a, const labelled *b,
                                  wg__index_set kept, label_list *result) {
     wg__index_set shared = set_of(a) & set_of(b);
-    if (place_in_output(c, set_of(b) & ~shared) < place_in_output(c, set_of(a) & ~shared)) {
-        const labelled *other = a;
-        a = b;
-        b = other;
+    if (first_output_axis(c, set_of(b) & ~shared) < first_output_axis(c, set_of(a) & ~shared)) {
+        const labelled *first = b;
+        b = a;
+        a = first;
     }
     const bool a_is_larger = wg_tensor_count(a->tensor) >= wg_tensor_count(b->tensor);
     const label_list batch = in_order_of_output(c, shared & kept);
@@ -345,7 +341,7 @@ static wg_tensor *matrix_product(const contraction *c, const labelled *a, const 
                     result->count, shape);
 }
 
-/* Integers would sum in i64; a product with ones keeps their dtype. */
+/* Sums integers by a product with ones, which keeps their dtype; wg_sum would give i64. */
 static wg_tensor *integer_sum(const contraction *c, const labelled *x, wg__index_set summed,
                               label_list *result) {
     const label_list labels = in_order_of_memory(x, summed);
@@ -365,7 +361,7 @@ static void sum_out(const contraction *c, labelled *x, wg__index_set summed) {
     int count = 0;
     label_list kept = {0};
     for (int axis = 0; axis < x->tensor->spec.ndim; axis++)
-        if (has(summed, x->labels[axis]))
+        if (summed >> x->labels[axis] & 1)
             axes[count++] = axis;
         else
             kept.labels[kept.count++] = x->labels[axis];
@@ -377,7 +373,7 @@ static void sum_out(const contraction *c, labelled *x, wg__index_set summed) {
     memcpy(x->labels, kept.labels, sizeof x->labels);
 }
 
-/* The labels that the output has, or an operand other than these two. */
+/* The labels of the output and of all remaining operands but `left` and `right`. */
 static wg__index_set needed_beside(const contraction *c, int left, int right) {
     wg__index_set needed = output_set(c);
     for (int i = 0; i < c->count; i++)
@@ -386,9 +382,9 @@ static wg__index_set needed_beside(const contraction *c, int left, int right) {
     return needed;
 }
 
-/* The result, made of public ops: a view of an operand if there is nothing to compute. Overwrites
- * the operands. NULL for lack of memory, or if an intermediate result needs more than WG_MAX_DIMS
- * axes; `call` is for messages. */
+/* Computes the result by public ops; it is a view of an operand if there is nothing to compute.
+ * Overwrites the operands. NULL if out of memory, or if an intermediate result needs more than
+ * WG_MAX_DIMS axes; `call` is for messages. */
 static wg_tensor *contract(const wg_call *call, contraction *c) {
     for (int i = 0; i < c->count; i++) {
         labelled *x = &c->operands[i];
@@ -426,7 +422,7 @@ static wg_tensor *contract(const wg_call *call, contraction *c) {
         label_list labels;
         if ((set_of(a) & set_of(b) & ~kept) == 0) {
             labels = in_order_of_output(c, set_of(a) | set_of(b));
-            a->tensor = wg_mul(spread(a, &labels), spread(b, &labels));
+            a->tensor = wg_mul(unsqueezed(a, &labels), unsqueezed(b, &labels));
         } else {
             a->tensor = matrix_product(c, a, b, kept, &labels);
         }
@@ -445,10 +441,10 @@ static wg_tensor *contract(const wg_call *call, contraction *c) {
 
 /* ==== The equation ==== */
 
-/* Tokens beside letters and the comma. */
+/* Tokens other than letters and the comma. */
 enum { ELLIPSIS = '.', ARROW = '>' };
 
-/* Room for any equation that WG_MAX_INPUTS operands and a result of WG_MAX_DIMS axes can have. */
+/* Enough for any equation of WG_MAX_INPUTS operands and a result of WG_MAX_DIMS axes. */
 enum { MOST_TOKENS = (WG_MAX_INPUTS + 1) * (WG_MAX_DIMS + 2) };
 
 typedef struct einsum_options {
@@ -459,10 +455,10 @@ static bool is_letter(char token) {
     return ('A' <= token && token <= 'Z') || ('a' <= token && token <= 'z');
 }
 
-/* False, with ARGUMENT, for text that is no equation for any operands. */
+/* Splits an equation into tokens. False, with ARGUMENT, for a syntax error. */
 static bool read_tokens(const char *text, einsum_options *options) {
     int count = 0;
-    bool ellipsis = false, arrow = false; /* in this term; before it */
+    bool ellipsis = false, arrow = false; /* in the current term; before the current term */
     *options = (einsum_options){{0}};
     for (const char *rest = text; *rest;) {
         if (*rest == ' ') {
@@ -496,8 +492,8 @@ static bool read_tokens(const char *text, einsum_options *options) {
     return true;
 }
 
-/* ---- Labels: 0 to 51 are letters, in the order of ASCII; the next are the axes of "...", of which
- * the last always has the same label. ---- */
+/* ---- Labels: 0 to 51 are letters in ASCII order; the next are the axes of "...", aligned at the
+ * last axis. ---- */
 
 enum { LETTERS = 52 };
 
@@ -533,7 +529,7 @@ static term term_at(const char *tokens) {
     return t;
 }
 
-/* Writes the labels of a term in which "..." stands for ellipsis_ndim axes. */
+/* Writes the labels of a term; its "..." covers ellipsis_ndim axes. */
 static int write_labels(const term *t, int ellipsis_ndim, int *labels) {
     int count = 0;
     for (int i = 0; i < t->length; i++)
@@ -549,7 +545,7 @@ static int write_labels(const term *t, int ellipsis_ndim, int *labels) {
 
 typedef struct equation {
     contraction contraction;
-    int ellipsis_ndim;  /* the largest number of axes that "..." stands for */
+    int ellipsis_ndim;  /* the largest number of axes that "..." covers */
     int times[LETTERS]; /* how often a letter occurs in the terms of operands */
 } equation;
 
@@ -606,7 +602,8 @@ static int read_equation(const wg_call *call, equation *e) {
             return -1;
         tokens += t.length + (i + 1 < terms);
     }
-    char implied[LETTERS + 2] = {ELLIPSIS}; /* without an arrow, then letters that come once */
+    char implied[LETTERS + 2] = {
+        ELLIPSIS}; /* without an arrow: "..." and letters that occur once */
     for (int label = 0, count = 1; label < LETTERS; label++)
         if (e->times[label] == 1)
             implied[count++] = letter_of(label);
@@ -713,21 +710,16 @@ typedef struct tensordot_options {
     int64_t axes_a[WG_MAX_DIMS], axes_b[WG_MAX_DIMS];
 } tensordot_options;
 
-/* The mask of a list of axes, where an empty list means none (for wg__axis_mask it means all). */
-static int64_t mask_of(int count, const int64_t *axes, int ndim, const char *where) {
-    return count == 0 ? 0 : wg__axis_mask(count, axes, ndim, where);
-}
-
-/* Axis i of a has label i; axis i of b has label WG_MAX_DIMS + i, or the label of its partner in a.
- */
+/* Axis i of a has label i. Axis i of b has label WG_MAX_DIMS + i, or the label of its pair in a. */
 static int tensordot_decompose(wg_call *call) {
     const tensordot_options *options = call->options;
     const wg_spec *a = &call->input_specs[0], *b = &call->input_specs[1];
     const char *name = call->op->name;
     contraction c = {.count = 2};
     int64_t summed = 0;
-    if (mask_of(options->count, options->axes_a, a->ndim, name) < 0 ||
-        mask_of(options->count, options->axes_b, b->ndim, name) < 0)
+    if (options->count > 0 && /* wg__axis_mask takes no axes for all axes */
+        (wg__axis_mask(options->count, options->axes_a, a->ndim, name) < 0 ||
+         wg__axis_mask(options->count, options->axes_b, b->ndim, name) < 0))
         return -1;
     for (int i = 0; i < 2; i++)
         for (int axis = 0; axis < call->input_specs[i].ndim; axis++) {
@@ -767,7 +759,7 @@ static double tensordot_flops(const wg_call *call) {
     const tensordot_options *options = call->options;
     const wg_spec *a = &call->input_specs[0], *b = &call->input_specs[1];
     double flops = 2 * (double)wg__spec_count(a) * (double)wg__spec_count(b);
-    for (int i = 0; i < options->count; i++) /* once for both */
+    for (int i = 0; i < options->count; i++) /* the size of a pair counts once, not twice */
         flops /= (double)wg__larger(a->shape[wg__axis(options->axes_a[i], a->ndim, "flops")], 1);
     return flops;
 }

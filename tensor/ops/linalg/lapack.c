@@ -13,16 +13,16 @@
 #include "tensor/ops.h"
 #include "tensor/simd/simd.h"
 
-/* ---- The library that computes, which the loader picks when the program starts ----
+/* ---- The LAPACK library, chosen by the loader when the program starts ----
  *
- * Several threads call it at once only if it is known to allow that: the reference LAPACK on BLIS
- * or on the reference BLAS. Debian's LAPACK is compiled with -frecursive, so that its routines
- * share no variables (its .bss has 176 bytes), and BLIS has locks around its buffers.
+ * Several threads call LAPACK at once only if the library is known to be thread-safe: the reference
+ * LAPACK on BLIS or on the reference BLAS. Debian compiles LAPACK with -frecursive, so that its
+ * routines share no variables (its .bss has 176 bytes), and BLIS locks its buffers.
  *
  * OpenBLAS without threads, as Debian builds it, computes wrong numbers if several threads call it;
- * its FAQ asks for USE_LOCKING=1. OpenBLAS with threads of its own would conflict with ours:
- * batches of eigh took more than ten times as long. Setting it to one thread, as its FAQ advises,
- * would also change it for NumPy in the same process. */
+ * its FAQ asks for USE_LOCKING=1. OpenBLAS with threads competes with our threads: batches of eigh
+ * took more than ten times as long. Setting OpenBLAS to one thread, as its FAQ advises, would also
+ * change it for NumPy in the same process. */
 
 static wg__lapack_library library;
 
@@ -31,13 +31,13 @@ static bool find_file(void *symbol, char file[PATH_MAX]) {
     return symbol && dladdr(symbol, &found) && realpath(found.dli_fname, file);
 }
 
-/* ATLAS has the same names of files, in a folder of its own. */
+/* ATLAS has the same file names, in a folder named atlas. */
 static bool is_known_file(const char *file, const char *name) {
     return strstr(file, name) && !strstr(file, "/atlas");
 }
 
-/* A BLIS that makes threads of its own, by OMP_NUM_THREADS or BLIS_NUM_THREADS, is called by one
- * thread at a time: beside our threads, it took 5.6 s for a batch of svd instead of 0.02 s. */
+/* A multithreaded BLIS (OMP_NUM_THREADS or BLIS_NUM_THREADS above 1) does not count as known:
+ * called by several threads at once, it took 5.6 s for a batch of svd instead of 0.02 s. */
 static bool is_known_blas(void *handle) {
     char file[PATH_MAX];
     union {
@@ -49,10 +49,10 @@ static bool is_known_blas(void *handle) {
            (is_known_file(file, "/libblis.so.") || is_known_file(file, "/libblas.so."));
 }
 
-/* LAPACK calls the first dgemm_ in our order of libraries. Where another library, NumPy for
- * instance, has loaded LAPACK before us, LAPACK calls the first dgemm_ of its own dependencies.
- * Both are looked at. OpenBLAS is recognised by its function openblas_get_config, BLIS and the
- * reference BLAS by the names of their files. */
+/* LAPACK calls the first dgemm_ in the program's library order. If another library, NumPy for
+ * instance, has loaded LAPACK before us, LAPACK calls the first dgemm_ of LAPACK's dependencies.
+ * This checks both. OpenBLAS is recognised by its function openblas_get_config, BLIS and the
+ * reference BLAS by their file names. */
 static void find_library(void) {
     static char name[256] = "unknown", file[PATH_MAX];
     union {
@@ -60,18 +60,18 @@ static void find_library(void) {
         char *(*function)(void);
     } config = {dlsym(RTLD_DEFAULT, "openblas_get_config")};
     const bool found = find_file(dlsym(RTLD_DEFAULT, "dpotrf_"), file);
-    void *own = found ? dlopen(file, RTLD_LAZY | RTLD_NOLOAD) : NULL;
-    if (own && !config.object)
-        config.object = dlsym(own, "openblas_get_config");
+    void *lapack = found ? dlopen(file, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    if (lapack && !config.object)
+        config.object = dlsym(lapack, "openblas_get_config");
     if (config.object)
         snprintf(name, sizeof name, "%s", config.function());
     else
-        library.at_once = own && is_known_file(file, "/liblapack.so.") &&
-                          is_known_blas(RTLD_DEFAULT) && is_known_blas(own);
+        library.at_once = lapack && is_known_file(file, "/liblapack.so.") &&
+                          is_known_blas(RTLD_DEFAULT) && is_known_blas(lapack);
     if (library.at_once)
         snprintf(name, sizeof name, "the reference LAPACK");
-    if (own)
-        dlclose(own);
+    if (lapack)
+        dlclose(lapack);
     library.name = name;
     library.file = found ? file : "unknown";
 }
@@ -82,34 +82,35 @@ const wg__lapack_library *wg__lapack_in_use(void) {
     return &library;
 }
 
-static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t call_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void begin_call(void) {
     if (!wg__lapack_in_use()->at_once)
-        pthread_mutex_lock(&turn);
+        pthread_mutex_lock(&call_lock);
 }
 
 static lapack_int end_call(lapack_int info) {
     if (!library.at_once)
-        pthread_mutex_unlock(&turn);
+        pthread_mutex_unlock(&call_lock);
     return info;
 }
 
-/* LAPACK's routine for the dtype, in column-major order, without LAPACKE's own memory and its
- * checks for NaN. QUERY asks how much working memory it wants, which computes nothing. */
+/* LAPACK's routine for the dtype, in column-major order, by the _work functions of LAPACKE: they
+ * allocate nothing and do not check for NaN. QUERY calls it without the lock, to ask for the size
+ * of the working memory. */
 #define QUERY(DTYPE, ROUTINE, ...)                                                                 \
     ((DTYPE) == WG_F32 ? LAPACKE_s##ROUTINE##_work(LAPACK_COL_MAJOR, __VA_ARGS__)                  \
                        : LAPACKE_d##ROUTINE##_work(LAPACK_COL_MAJOR, __VA_ARGS__))
 #define LAPACK(...) (begin_call(), end_call(QUERY(__VA_ARGS__)))
 
-/* Working memory of one call. */
+/* The working memory of a call. */
 typedef struct space {
-    int64_t reals, integers; /* how many of them */
+    int64_t reals, integers; /* sizes */
     void *real;
     lapack_int *integer;
 } space;
 
-/* Treats one matrix, to which the arrays of the job belong; returns LAPACK's INFO. */
+/* Processes one matrix; the arrays of `job` belong to that matrix. Returns LAPACK's INFO. */
 typedef lapack_int (*routine)(const wg__lapack *job, const space *space);
 
 /* An array from element `i` on; NULL for NULL. */
@@ -117,21 +118,13 @@ static void *at(const wg__lapack *job, void *array, int64_t i) {
     return array ? (char *)array + i * (int64_t)wg_dtype_size(job->dtype) : NULL;
 }
 
-static int64_t smaller_side(const wg__lapack *job) {
-    return wg__smaller(job->m, job->n);
-}
-
-static int64_t columns_of_u(const wg__lapack *job) {
-    return job->full ? job->m : smaller_side(job);
-}
-
 /* LAPACK wants a leading dimension of at least 1. */
 static lapack_int leading(int64_t rows) {
     return rows < 1 ? 1 : (lapack_int)rows;
 }
 
-/* The size of working memory that a routine has answered with: a real number, which of f32 may have
- * been rounded down. */
+/* The working memory that a routine asks for. LAPACK returns the size as a real number, which in
+ * f32 may be rounded down. */
 static int64_t answered(wg_dtype dtype, const double *answer) {
     if (dtype == WG_F64)
         return (int64_t)*answer + 1;
@@ -140,12 +133,12 @@ static int64_t answered(wg_dtype dtype, const double *answer) {
     return (int64_t)(nextafterf(single, INFINITY)) + 1;
 }
 
-enum { CHUNKS = 32 }; /* of a batch, each with working memory of its own */
+enum { CHUNKS = 32 }; /* chunks of a batch, each with separate working memory */
 
 typedef struct batch {
     const wg__lapack *job;
     routine routine;
-    space space;   /* of a chunk; its addresses are those of the first chunk */
+    space space;   /* sizes for one chunk, addresses of the first chunk */
     int64_t chunk; /* matrices in a chunk */
     int64_t matrix[CHUNKS], info[CHUNKS];
 } batch;
@@ -153,9 +146,10 @@ typedef struct batch {
 static void run_chunks(int64_t begin, int64_t end, void *context) {
     batch *batch = context;
     const wg__lapack *job = batch->job;
-    const int64_t q = smaller_side(job), rows = job->full ? job->n : q; /* of vt */
+    const int64_t q = wg__smaller(job->m, job->n);
+    const int64_t u_columns = job->full ? job->m : q, vt_rows = job->full ? job->n : q;
     for (int64_t chunk = begin; chunk < end; chunk++) {
-        const space own = {
+        const space space = {
             batch->space.reals, batch->space.integers,
             at(job, batch->space.real, chunk * batch->space.reals),
             batch->space.integer ? batch->space.integer + chunk * batch->space.integers : NULL};
@@ -164,11 +158,11 @@ static void run_chunks(int64_t begin, int64_t end, void *context) {
             wg__lapack one = *job;
             one.a = at(job, job->a, matrix * job->m * job->n);
             one.b = at(job, job->b, matrix * job->n * job->k);
-            one.u = at(job, job->u, matrix * job->m * columns_of_u(job));
+            one.u = at(job, job->u, matrix * job->m * u_columns);
             one.s = at(job, job->s, matrix * q);
-            one.vt = at(job, job->vt, matrix * rows * job->n);
+            one.vt = at(job, job->vt, matrix * vt_rows * job->n);
             one.pivots = job->pivots ? job->pivots + matrix * job->n : NULL;
-            const lapack_int info = batch->routine(&one, &own);
+            const lapack_int info = batch->routine(&one, &space);
             if (info != 0 && batch->info[chunk] == 0) {
                 batch->info[chunk] = info;
                 batch->matrix[chunk] = matrix;
@@ -179,7 +173,7 @@ static void run_chunks(int64_t begin, int64_t end, void *context) {
 
 /* ---- General matrices ---- */
 
-/* Up to here the kernels' own factors are faster than LAPACK's calls of BLAS. */
+/* Up to this size our kernels are faster than LAPACK. */
 enum { SMALL = 384 };
 
 static lapack_int lu(const wg__lapack *job, const space *space) {
@@ -229,7 +223,7 @@ static void ask_inverse(const wg__lapack *job, space *space) {
     space->reals = answered(job->dtype, &answer);
 }
 
-enum { TINY = 64 }; /* up to here the kernel is faster than BLAS */
+enum { TINY = 64 }; /* up to this size our kernel is faster than BLAS */
 
 static lapack_int solve_triangular(const wg__lapack *job, const space *space) {
     const lapack_int n = (lapack_int)job->n, k = (lapack_int)job->k;
@@ -256,12 +250,12 @@ static lapack_int cholesky(const wg__lapack *job, const space *space) {
     return info;
 }
 
-/* ---- QR: geqrf leaves R above reflections, which orgqr multiplies out. The working memory begins
- * with the factors of the reflections. ---- */
+/* ---- QR: geqrf computes R and, below it, reflections; orgqr multiplies the reflections to Q. The
+ * working memory begins with the factors of the reflections. ---- */
 
 static lapack_int qr(const wg__lapack *job, const space *space) {
     const lapack_int m = (lapack_int)job->m, n = (lapack_int)job->n;
-    const lapack_int q = (lapack_int)smaller_side(job), columns = (lapack_int)columns_of_u(job);
+    const lapack_int q = m < n ? m : n, columns = job->full ? m : q;
     void *rest = at(job, space->real, q);
     const lapack_int rest_count = (lapack_int)(space->reals - q);
     const lapack_int info =
@@ -275,11 +269,10 @@ static lapack_int qr(const wg__lapack *job, const space *space) {
 
 static void ask_qr(const wg__lapack *job, space *space) {
     const lapack_int m = (lapack_int)job->m, n = (lapack_int)job->n;
-    const lapack_int q = (lapack_int)smaller_side(job);
+    const lapack_int q = m < n ? m : n, columns = job->full ? m : q;
     double first = 0, second = 0;
     QUERY(job->dtype, geqrf, m, n, job->a, leading(m), NULL, (void *)&first, -1);
-    QUERY(job->dtype, orgqr, m, (lapack_int)columns_of_u(job), q, job->u, leading(m), NULL,
-          (void *)&second, -1);
+    QUERY(job->dtype, orgqr, m, columns, q, job->u, leading(m), NULL, (void *)&second, -1);
     space->reals = q + wg__larger(answered(job->dtype, &first), answered(job->dtype, &second));
 }
 
@@ -301,10 +294,10 @@ static void ask_eigh(const wg__lapack *job, space *space) {
     space->integers = integers < 1 ? 1 : integers;
 }
 
-/* Runs gesdd; without `space` asks it for its working memory, and computes nothing. */
+/* Runs gesdd; without `space` only asks for the size of its working memory. */
 static lapack_int run_svd(const wg__lapack *job, double *answer, const space *space) {
     const lapack_int m = (lapack_int)job->m, n = (lapack_int)job->n;
-    const lapack_int rows = (lapack_int)(job->full ? job->n : smaller_side(job));
+    const lapack_int rows = job->full || n < m ? n : m;
     const char vectors = !job->u ? 'N' : job->full ? 'A' : 'S';
     return space ? LAPACK(job->dtype, gesdd, vectors, m, n, job->a, leading(m), job->s, job->u,
                           leading(m), job->vt, leading(rows), space->real, (lapack_int)space->reals,
@@ -321,14 +314,14 @@ static void ask_svd(const wg__lapack *job, space *space) {
     double answer = 0;
     run_svd(job, &answer, NULL);
     space->reals = answered(job->dtype, &answer);
-    space->integers = 8 * smaller_side(job) + 1;
+    space->integers = 8 * wg__smaller(job->m, job->n) + 1;
 }
 
 /* ---- All ---- */
 
 typedef struct driver {
     routine routine;
-    void (*ask)(const wg__lapack *job, space *space); /* for working memory; NULL: none */
+    void (*ask)(const wg__lapack *job, space *space); /* sets the sizes; NULL: no working memory */
     bool pivots;
 } driver;
 

@@ -1,29 +1,28 @@
 /* LAPACK's routines on batches of matrices. Only lapack.c includes LAPACKE.
  *
- * Matrices are of f32 or f64, in column-major order (LAPACK's own, so that nothing is transposed on
- * the way), one after another:
+ * Matrices are of f32 or f64, in LAPACK's column-major order, so that LAPACKE transposes nothing,
+ * one after another:
  *
  *     a  [a00 a10 a20  a01 a11 a21  ...][a00 a10 ...   a batch of `count` matrices
  *
- * Each matrix is one call on one thread; the matrices of a batch are shared out among threads.
- * Calls of LAPACK by several threads wait for each other, unless the library is known to allow
- * several at a time. */
+ * Threads share the matrices of a batch; a matrix is one call on one thread. A lock serializes the
+ * calls of LAPACK unless the library is known to be thread-safe. */
 #ifndef WG_TENSOR_OPS_LINALG_LAPACK_H
 #define WG_TENSOR_OPS_LINALG_LAPACK_H
 
 #include "tensor/internal.h"
 
-/* The arrays of a routine, each with `count` matrices or vectors of the sizes that it says. */
+/* The arrays of a routine, each with `count` matrices or vectors; see wg__lapack_routine for their
+ * sizes. */
 typedef struct wg__lapack {
     wg_dtype dtype;
     int64_t count;
     int64_t m, n, k;  /* at most INT32_MAX each */
-    bool upper, unit; /* of triangles: which one, and whether its diagonal is taken as ones */
+    bool upper, unit; /* of triangles: upper or lower; the diagonal is read or taken as ones */
     bool full;        /* square Q, U and V^T */
     void *a, *b, *u, *s, *vt;
     int32_t *pivots;
-    /* After the run: the first matrix whose INFO of LAPACK is above 0, and its INFO; 0 if there is
-     * none. */
+    /* After the run: the first matrix whose LAPACK INFO is not 0, and its INFO; else 0. */
     int64_t matrix;
     int64_t info;
 } wg__lapack;
@@ -46,23 +45,23 @@ typedef enum wg__lapack_routine {
     /* a (m, n): replaced by R in its upper triangle, with other numbers below; u (m, min(m, n), or
      * m if full): Q. geqrf, orgqr */
     WG__QR,
-    /* a (n, n), of which the lower triangle is read: replaced by the eigenvectors, its columns; s
-     * (n): the eigenvalues in ascending order. INFO: it has not converged. syevd */
+    /* a (n, n): its lower triangle is read, a is replaced by the eigenvectors as columns; s (n):
+     * the eigenvalues in ascending order. INFO: it has not converged. syevd */
     WG__EIGH,
     /* a (m, n): destroyed; u (m, r), s (q), vt (r', n) with q = min(m, n), r = r' = q, or m and n
      * if full; without u and vt, which are NULL then, s alone. INFO: it has not converged. gesdd */
     WG__SVD
 } wg__lapack_routine;
 
-/* Runs a routine on all matrices of `a`, whose address becomes job->a; pivots, in the innermost
- * scope, are made where the routine has them. -1 for a NULL `a`, or lack of memory. LAPACK's INFO
- * is in `info`, not in the result. */
+/* Runs a routine on all matrices of `a`. Sets job->a, allocates job->pivots in the innermost scope
+ * if the routine has pivots, and stores LAPACK's INFO in job->info. -1 for a NULL `a`, or if out of
+ * memory. */
 int wg__lapack_run(wg__lapack *job, wg__lapack_routine routine, wg_tensor *a);
 
-/* The library that has these routines. */
+/* The LAPACK library in use. */
 typedef struct wg__lapack_library {
-    const char *name, *file; /* for people to read */
-    bool at_once; /* several threads call it at a time; if not, calls wait for each other */
+    const char *name, *file; /* for messages */
+    bool at_once; /* several threads may call it at once; if not, a lock serializes the calls */
 } wg__lapack_library;
 
 const wg__lapack_library *wg__lapack_in_use(void);

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- The dtype in which products of f32 multiply. A call keeps the one it was made under, for its
+/* ---- The dtype of the multiplications in products of f32. The op of a call records it, for
  * backward. ---- */
 
 static WG__THREAD_LOCAL wg_dtype matmul_dtype; /* f32 or bf16 */
@@ -25,41 +25,16 @@ wg_dtype wg__matmul_dtype(void) {
     return matmul_dtype;
 }
 
-/* The ops of products that round f32 operands to bf16. They are ops of their own, so that a call
- * knows in backward how it was made. */
+/* Separate ops for products that round f32 operands to bf16, so that backward rounds as forward
+ * did. */
 static const wg_op matmul_bf16, linear_bf16;
-
-static bool rounds_now(wg_dtype dtype) {
-    return dtype == WG_F32 && matmul_dtype == WG_BF16;
-}
 
 static bool rounds(const wg_call *call) {
     return call->op == &matmul_bf16 || call->op == &linear_bf16;
 }
 
-/* Sets the dtype that this call was made under, for the products of its vjp or jvp; returns that of
- * the thread. */
-static wg_dtype dtype_of_call(const wg_call *call) {
-    return wg_set_matmul_dtype(rounds(call) ? WG_BF16 : WG_F32);
-}
-
 /* ---- matmul: C = A B for each matrix of the broadcast batch.
  * dA = G B^T, dB = A^T G, summed over the batch axes that were broadcast. ---- */
-
-/* The two last sizes are the matrix, the rest the batch. */
-static wg_spec batch_of(const wg_spec *spec) {
-    wg_spec batch = *spec;
-    batch.ndim -= 2;
-    return batch;
-}
-
-static int64_t rows_of(const wg_spec *spec) {
-    return spec->shape[spec->ndim - 2];
-}
-
-static int64_t columns_of(const wg_spec *spec) {
-    return spec->shape[spec->ndim - 1];
-}
 
 static int matmul_infer(wg_call *call) {
     const wg_spec *a = &call->input_specs[0], *b = &call->input_specs[1];
@@ -71,20 +46,23 @@ static int matmul_infer(wg_call *call) {
                            wg_dtype_name(a->dtype));
     if (a->ndim < 2 || b->ndim < 2)
         return wg__op_fail(call, WG_ERROR_SHAPE, "a scalar is no matrix; use mul");
-    if (columns_of(a) != rows_of(b))
+    const int64_t columns = a->shape[a->ndim - 1], rows = b->shape[b->ndim - 2];
+    if (columns != rows)
         return wg__op_fail(call, WG_ERROR_SHAPE,
                            "inner sizes differ (%lld, %lld); transpose an operand?",
-                           (long long)columns_of(a), (long long)rows_of(b));
-    wg_spec batch_a = batch_of(a), batch_b = batch_of(b);
+                           (long long)columns, (long long)rows);
+    wg_spec batch_a = *a, batch_b = *b;
+    batch_a.ndim -= 2;
+    batch_b.ndim -= 2;
     if (!wg__broadcast(&batch_a, &batch_b, out))
         return wg__op_fail(call, WG_ERROR_SHAPE, "the leading axes do not broadcast");
     out->dtype = a->dtype;
-    out->shape[out->ndim++] = rows_of(a);
-    out->shape[out->ndim++] = columns_of(b);
+    out->shape[out->ndim++] = a->shape[a->ndim - 2];
+    out->shape[out->ndim++] = b->shape[b->ndim - 1];
     return 0;
 }
 
-/* A batch of products: matrices of A, B and C that lie at strides (in bytes) from each other. */
+/* A batch of products. Strides between the matrices are in bytes. */
 typedef struct batch {
     wg__product first;
     int ndim;
@@ -92,8 +70,8 @@ typedef struct batch {
     int64_t shape[WG_MAX_DIMS], a_strides[WG_MAX_DIMS], b_strides[WG_MAX_DIMS];
 } batch;
 
-/* Where B is the same along the last axis of the batch and the rows of A and C go on from one
- * matrix to the next, that axis is more rows: (B, T, K) x (K, N) is one product of B T rows. */
+/* Merges trailing batch axes into the rows, if B is constant along the axis and the rows of A
+ * continue with one stride: (B, T, K) x (K, N) becomes one product of B T rows. */
 static void merge_batch_into_rows(batch *all) {
     wg__product *p = &all->first;
     int64_t size = (int64_t)wg_dtype_size(p->dtype);
@@ -139,12 +117,13 @@ static int matmul_forward(wg_call *call) {
     }
     if (wg__spec_count(&out->spec) == 0)
         return 0;
-    const wg_spec to = batch_of(&out->spec);
+    wg_spec to = out->spec;
+    to.ndim -= 2;
     batch all = {.first = {.dtype = out->spec.dtype,
                            .rounds = rounds(call),
-                           .m = rows_of(&out->spec),
-                           .n = columns_of(&out->spec),
-                           .k = columns_of(&inputs[0]->spec),
+                           .m = out->spec.shape[to.ndim],
+                           .n = out->spec.shape[to.ndim + 1],
+                           .k = inputs[0]->spec.shape[inputs[0]->spec.ndim - 1],
                            .alpha = 1,
                            .a = wg__matrix_of(inputs[0]),
                            .b = wg__matrix_of(inputs[1]),
@@ -155,7 +134,7 @@ static int matmul_forward(wg_call *call) {
     for (int i = 0; i < 2 && to.ndim > 0; i++) {
         int64_t *strides = i == 0 ? all.a_strides : all.b_strides;
         wg_tensor x = *inputs[i];
-        x.spec = batch_of(&x.spec);
+        x.spec.ndim -= 2;
         wg__broadcast_strides(&x, &to, strides);
         for (int axis = 0; axis < to.ndim; axis++)
             strides[axis] *= (int64_t)wg_dtype_size(to.dtype);
@@ -166,7 +145,8 @@ static int matmul_forward(wg_call *call) {
         wg__gemm(p);
         return 0;
     }
-    /* A large product runs in parallel within; many, or small ones, run beside each other. */
+    /* Few large products run one after another, each on all threads; otherwise threads share the
+     * products. */
     double work = (double)p->m * (double)p->n * (double)(p->k + 1), before = wg__product_flops;
     if (all.count < wg_threads() && wg__gemm_threads(work) > 1)
         run_batch(0, all.count, &all);
@@ -178,22 +158,22 @@ static int matmul_forward(wg_call *call) {
     return 0;
 }
 
-/* x as one matrix: all its leading axes are rows. */
+/* x (..., N) as one matrix (rows, N). */
 static wg_tensor *flat(wg_tensor *x) {
-    int64_t columns = columns_of(&x->spec), rows = 1;
+    int64_t rows = 1;
     for (int axis = 0; axis < x->spec.ndim - 1; axis++)
         rows *= x->spec.shape[axis];
-    return wg_reshape(x, 2, (int64_t[]){rows, columns});
+    return wg_reshape(x, 2, (int64_t[]){rows, x->spec.shape[x->spec.ndim - 1]});
 }
 
 static int matmul_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     wg_tensor *g = cotangents[0];
-    const wg_dtype before = dtype_of_call(call);
+    const wg_dtype before = wg_set_matmul_dtype(rounds(call) ? WG_BF16 : WG_F32);
     if (wg__wants(call, 0))
         gradients[0] = wg__sum_like(wg_matmul(g, wg_transpose(call->inputs[1], -2, -1)), call, 0);
     if (wg__wants(call, 1)) {
-        /* A matrix B that a whole batch was multiplied by gets the sum over the batch of A^T G,
-         * which is one product of the flattened A and G. */
+        /* The gradient of a matrix B, broadcast to the batch, is the sum of A^T G over the batch:
+         * one product of the flattened A and G. */
         wg_tensor *a = call->inputs[0];
         if (call->input_specs[1].ndim == 2 && a->spec.ndim > 2) {
             a = flat(a);
@@ -206,7 +186,7 @@ static int matmul_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **g
 }
 
 static int matmul_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
-    const wg_dtype before = dtype_of_call(call);
+    const wg_dtype before = wg_set_matmul_dtype(rounds(call) ? WG_BF16 : WG_F32);
     wg_tensor *of_a = tangents[0] ? wg_matmul(tangents[0], call->inputs[1]) : NULL;
     wg_tensor *of_b = tangents[1] ? wg_matmul(call->inputs[0], tangents[1]) : NULL;
     wg_set_matmul_dtype(before);
@@ -215,8 +195,8 @@ static int matmul_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **out
 }
 
 static double matmul_flops(const wg_call *call) {
-    return 2 * (double)wg__spec_count(&call->output_specs[0]) *
-           (double)columns_of(&call->input_specs[0]);
+    const wg_spec *a = &call->input_specs[0];
+    return 2 * (double)wg__spec_count(&call->output_specs[0]) * (double)a->shape[a->ndim - 1];
 }
 
 WG__SHAPES(matmul, (wg__sample_normal), "2 3, 3 4", "2 3 2, 2 4", "2 1 2 3, 2 3 1", "2 3, 2 3 2")
@@ -240,7 +220,8 @@ wg_tensor *wg_matmul(wg_tensor *a, wg_tensor *b) {
     bool row = a->spec.ndim == 1, column = b->spec.ndim == 1;
     a = wg__widen(row ? wg_unsqueeze(a, 0) : a);
     b = wg__widen(column ? wg_unsqueeze(b, 1) : b);
-    const wg_op *op = a && rounds_now(a->spec.dtype) ? &matmul_bf16 : &matmul;
+    const bool rounded = a && a->spec.dtype == WG_F32 && matmul_dtype == WG_BF16;
+    const wg_op *op = rounded ? &matmul_bf16 : &matmul;
     wg_tensor *c = wg_apply_one(op, 2, (wg_tensor *[]){a, b}, NULL);
     if (column)
         c = wg_squeeze(c, -1);
@@ -260,16 +241,17 @@ static int linear_infer(wg_call *call) {
         return -1;
     if (x->ndim < 1 || weight->ndim != 2)
         return wg__op_fail(call, WG_ERROR_SHAPE, "wanted (..., I) x (O, I)");
-    if (columns_of(x) != columns_of(weight))
+    const int64_t features = x->shape[x->ndim - 1], outputs = weight->shape[0];
+    if (features != weight->shape[1])
         return wg__op_fail(call, WG_ERROR_SHAPE,
                            "x has %lld features, the weight takes %lld; wanted (..., I) x (O, I)",
-                           (long long)columns_of(x), (long long)columns_of(weight));
+                           (long long)features, (long long)weight->shape[1]);
     if (call->input_count > 2 && call->input_specs[2].ndim >= 0 &&
-        (call->input_specs[2].ndim != 1 || call->input_specs[2].shape[0] != rows_of(weight)))
+        (call->input_specs[2].ndim != 1 || call->input_specs[2].shape[0] != outputs))
         return wg__op_fail(call, WG_ERROR_SHAPE, "wanted a bias of %lld, a value for each output",
-                           (long long)rows_of(weight));
+                           (long long)outputs);
     call->output_specs[0] = *x;
-    call->output_specs[0].shape[x->ndim - 1] = rows_of(weight);
+    call->output_specs[0].shape[x->ndim - 1] = outputs;
     return 0;
 }
 
@@ -293,9 +275,9 @@ static int linear_forward(wg_call *call) {
     return 0;
 }
 
-/* With beta 1 where there is a gradient already, with beta 0 into a new one, which lies in memory
- * as the weight does: the gradient of a transposed view is turned back by another, and need not be
- * copied then. */
+/* Adds to an existing gradient with beta 1, or writes a new one with beta 0. A new gradient has the
+ * memory layout of the weight: the gradient of a transposed view is then transposed back without a
+ * copy. */
 static int add_weight_gradient(wg_call *call, const wg__rows *g, wg_tensor **gradient) {
     const wg_spec *spec = &call->input_specs[1];
     const int64_t *strides = call->inputs[1]->strides;
@@ -356,13 +338,14 @@ static int linear_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **g
         return -1;
     if (!wg__wants(call, 2))
         return 0;
-    gradients[2] = wg__gradient_to_add(gradients[2], &call->input_specs[2]);
+    if (!gradients[2])
+        gradients[2] = wg_zeros(g.tensor->spec.dtype, 1, &g.columns);
     return gradients[2] ? wg__add_row_sums(&g, gradients[2]) : -1;
 }
 
 static int linear_decompose(wg_call *call) {
     wg_tensor *bias = call->input_count > 2 ? call->inputs[2] : NULL;
-    const wg_dtype before = dtype_of_call(call);
+    const wg_dtype before = wg_set_matmul_dtype(rounds(call) ? WG_BF16 : WG_F32);
     wg_tensor *y = wg_matmul(call->inputs[0], wg_transpose(call->inputs[1], 0, 1));
     wg_set_matmul_dtype(before);
     return wg__set_output(call, bias ? wg_add(y, bias) : y);
@@ -392,7 +375,8 @@ wg_tensor *wg_linear_op(wg_tensor *x, wg_tensor *weight, wg_tensor *bias) {
     wg_dtype dtype = inputs[0]->spec.dtype;
     for (int i = 0; i < 3; i++)
         inputs[i] = wg__widen(inputs[i]);
-    const wg_op *op = inputs[0] && rounds_now(inputs[0]->spec.dtype) ? &linear_bf16 : &linear;
+    const bool rounded = inputs[0] && inputs[0]->spec.dtype == WG_F32 && matmul_dtype == WG_BF16;
+    const wg_op *op = rounded ? &linear_bf16 : &linear;
     wg_tensor *y;
     wg_apply(op, bias ? 3 : 2, inputs, NULL, &y);
     return wg__narrow(y, dtype);
@@ -496,22 +480,17 @@ static int addmm_forward(wg_call *call) {
     return 0;
 }
 
-/* alpha A B by one GEMM. */
-static wg_tensor *scaled_product(const wg_call *call, wg_tensor *a, wg_tensor *b) {
-    const addmm_options *options = call->options;
-    return wg_addmm(wg_scalar(call->input_specs[0].dtype, 0), a, b, 0, options->alpha);
-}
-
+/* alpha A B is one GEMM: addmm with beta 0. */
 static int addmm_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     const addmm_options *options = call->options;
-    wg_tensor *g = cotangents[0];
+    wg_tensor *g = cotangents[0], *zero = wg_scalar(g->spec.dtype, 0);
     if (wg__wants(call, 0) && options->beta != 0)
         gradients[0] =
             wg__sum_like(options->beta == 1 ? g : wg_mul_scalar(g, options->beta), call, 0);
     if (wg__wants(call, 1))
-        gradients[1] = scaled_product(call, g, wg_transpose(call->inputs[2], 0, 1));
+        gradients[1] = wg_addmm(zero, g, wg_transpose(call->inputs[2], 0, 1), 0, options->alpha);
     if (wg__wants(call, 2))
-        gradients[2] = scaled_product(call, wg_transpose(call->inputs[1], 0, 1), g);
+        gradients[2] = wg_addmm(zero, wg_transpose(call->inputs[1], 0, 1), g, 0, options->alpha);
     return wg__vjp_status();
 }
 
@@ -561,8 +540,8 @@ wg_tensor *wg_addmm(wg_tensor *c, wg_tensor *a, wg_tensor *b, double beta, doubl
                   : NULL;
 }
 
-/* ---- grouped_mm: products of groups of rows, as in layers of several experts (Shazeer et al.
- * 2017): the rows are sorted by expert, and offsets say where those of each begin.
+/* ---- grouped_mm: products of groups of rows, for mixtures of experts (Shazeer et al. 2017). The
+ * rows are sorted by expert; the rows of expert e begin at offsets[e].
  *
  *     rows     a (T, K), b (E, K, N)  ->  (T, N)     rows offsets[e] to offsets[e + 1] times b[e]
  *     inner    a (K, T), b (T, N)     ->  (E, K, N)  columns and rows offsets[e] to offsets[e + 1]
@@ -595,7 +574,7 @@ static int grouped_mm_infer(wg_call *call) {
 }
 
 typedef struct groups {
-    wg__product whole; /* of which group e takes a part */
+    wg__product whole; /* the product without groups */
     const int64_t *offsets;
     bool experts;
     int64_t b_step, c_step; /* elements from a matrix to the next */
@@ -644,7 +623,7 @@ static int grouped_mm_forward(wg_call *call) {
                   .experts = experts,
                   .b_step = experts ? b->strides[0] : 0,
                   .c_step = experts ? 0 : y->strides[0]};
-    /* Large products run in parallel within; small ones run beside each other. */
+    /* Large products run one after another, each on all threads; threads share small ones. */
     const wg__product *p = &all.whole;
     const double work = (double)p->m * (double)p->n * (double)p->k, before = wg__product_flops;
     if (wg__gemm_threads(work / (double)count) > 1)
@@ -662,20 +641,17 @@ static wg_tensor *grouped_mm_of(wg_tensor *a, wg_tensor *b, wg_tensor *offsets) 
     return wg_apply_one(&grouped_mm, 3, (wg_tensor *[]){a, b, offsets}, NULL);
 }
 
-static wg_tensor *transposed(wg_tensor *x) {
-    return wg_transpose(x, -1, -2);
-}
-
 /* rows: dA = G B^T by rows, dB_e = A_e^T G_e.   inner: dA_e = G_e B_e^T, dB = A^T G by rows. */
 static int grouped_mm_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     wg_tensor *a = call->inputs[0], *b = call->inputs[1], *offsets = call->inputs[2];
     wg_tensor *g = cotangents[0];
     const bool experts = call->input_specs[1].ndim == 3;
-    if (wg__wants(call, 0))
-        gradients[0] = experts ? grouped_mm_of(g, transposed(b), offsets)
-                               : transposed(grouped_mm_of(b, transposed(g), offsets));
+    if (wg__wants(call, 0) && experts)
+        gradients[0] = grouped_mm_of(g, wg_transpose(b, -1, -2), offsets);
+    else if (wg__wants(call, 0))
+        gradients[0] = wg_transpose(grouped_mm_of(b, wg_transpose(g, -1, -2), offsets), -1, -2);
     if (wg__wants(call, 1))
-        gradients[1] = grouped_mm_of(transposed(a), g, offsets);
+        gradients[1] = grouped_mm_of(wg_transpose(a, -1, -2), g, offsets);
     return wg__vjp_status();
 }
 
@@ -692,7 +668,7 @@ static double grouped_mm_flops(const wg_call *call) {
     return 2 * (double)a->shape[0] * (double)a->shape[1] * (double)b->shape[b->ndim - 1];
 }
 
-/* Both forms, with groups of no rows. */
+/* Both forms, with an empty group. */
 static int grouped_mm_sample(int index, wg_generator *generator, wg_sample *sample) {
     static const int64_t offsets[] = {0, 2, 2, 5, 6};
     if (index >= 2)

@@ -1,4 +1,4 @@
-/* What the ops that LAPACK computes share: see matrices.h. */
+/* Helpers of the ops that call LAPACK: see matrices.h. */
 #include "tensor/ops/linalg/matrices.h"
 
 #include <stdio.h>
@@ -35,10 +35,10 @@ void wg__infer_matrix(wg_call *call, int output, int ndim, int64_t rows, int64_t
 }
 
 wg_tensor *wg__column_major_new(const wg_spec *spec) {
-    wg_spec turned = *spec;
-    turned.shape[spec->ndim - 1] = spec->shape[spec->ndim - 2];
-    turned.shape[spec->ndim - 2] = spec->shape[spec->ndim - 1];
-    wg_tensor *x = wg__tensor_new(&turned);
+    wg_spec transposed = *spec;
+    transposed.shape[spec->ndim - 1] = spec->shape[spec->ndim - 2];
+    transposed.shape[spec->ndim - 2] = spec->shape[spec->ndim - 1];
+    wg_tensor *x = wg__tensor_new(&transposed);
     return x ? wg_transpose(x, -2, -1) : NULL;
 }
 

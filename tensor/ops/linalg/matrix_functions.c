@@ -1,20 +1,15 @@
-/* What is computed by way of other ops on matrices: lstsq, pinv, matrix_power, matrix_exp and
- * matrix_norm. */
+/* Ops composed of other ops on matrices: lstsq, pinv, matrix_power, matrix_exp and matrix_norm. */
 #include "tensor/ops/linalg/matrices.h"
 
 #include <float.h>
 #include <math.h>
-
-static double epsilon_of(wg_dtype dtype) {
-    return dtype == WG_F32 ? FLT_EPSILON : DBL_EPSILON;
-}
 
 /* ---- lstsq: the X of least norm that minimises |A X - B|, of an A of full rank: by A = Q R, R^-1
  * Q^T B; by A^T = Q R for a wide A, Q R^-T B. ---- */
 
 enum { A, B };
 
-/* An error if R has an element on its diagonal that is 0 but for rounding. */
+/* A diagonal element of R that is 0 but for rounding is an error. */
 static int lstsq_decompose(wg_call *call) {
     wg_tensor *a = call->inputs[A], *b = call->inputs[B], *q, *r;
     if (wg__check_matrices(call, false) < 0 || wg__check_same_dtype(call, A, B) < 0)
@@ -37,7 +32,8 @@ static int lstsq_decompose(wg_call *call) {
     if (!diagonal)
         return -1;
     const int64_t n = wg_tensor_size(diagonal, -1), count = wg_tensor_count(diagonal);
-    const double epsilon = epsilon_of(diagonal->spec.dtype) * (double)wg__larger(rows, columns);
+    const double epsilon = (diagonal->spec.dtype == WG_F32 ? FLT_EPSILON : DBL_EPSILON) *
+                           (double)wg__larger(rows, columns);
     for (int64_t row = 0; n > 0 && row < count / n; row++) {
         double least = INFINITY, largest = 0;
         for (int64_t i = 0; i < n; i++) {
@@ -77,8 +73,8 @@ wg_tensor *wg_lstsq(wg_tensor *a, wg_tensor *b) {
     return wg_scope_end(&scope, vector ? wg_squeeze(x, -1) : x);
 }
 
-/* ---- pinv: P = V S^-1 U^T over the singular values above rtol times the largest.   As long as the
- * rank stays: dP = -P dA P + P P^T dA^T (1 - A P) + (1 - P A) dA^T P^T P   (Golub & Pereyra 1973),
+/* ---- pinv: P = V S^-1 U^T over the singular values above rtol times the largest.   At constant
+ * rank: dP = -P dA P + P P^T dA^T (1 - A P) + (1 - P A) dA^T P^T P   (Golub & Pereyra 1973),
  * and dA = -P^T g P^T + (1 - A P) g^T P P^T + P^T P g^T (1 - P A). ---- */
 
 static int pinv_infer(wg_call *call) {
@@ -89,8 +85,8 @@ static int pinv_infer(wg_call *call) {
     return 0;
 }
 
-/* LAPACK's sums in f32 over more elements lose digits, which the condition magnifies: then the
- * matrix is decomposed in f64. */
+/* Longer rows or columns are decomposed in f64: LAPACK's f32 sums lose digits, and the condition
+ * number magnifies the error. */
 enum { LONG_IN_F32 = 1024 };
 
 static int pinv_forward(wg_call *call) {
@@ -109,8 +105,7 @@ static int pinv_forward(wg_call *call) {
     return wg__set_output(call, wg_cast(wg_matmul(v, wg__transposed(u)), a->dtype));
 }
 
-/* x y z, with first the product that has fewer elements: of a tall or wide matrix never the large
- * square. */
+/* x y z, computing first the smaller of the products x y and y z. */
 static wg_tensor *chain(wg_tensor *x, wg_tensor *y, wg_tensor *z) {
     if (!x || !y || !z)
         return NULL;
@@ -165,7 +160,7 @@ wg_tensor *wg_pinv(wg_tensor *a, double rtol) {
     }
     if (a->spec.ndim >= 2) {
         const int64_t m = wg_tensor_size(a, -2), n = wg_tensor_size(a, -1);
-        const double epsilon = epsilon_of(a->spec.dtype == WG_F64 ? WG_F64 : WG_F32);
+        const double epsilon = a->spec.dtype == WG_F64 ? DBL_EPSILON : FLT_EPSILON;
         rtol = wg__option(rtol, (double)(m > n ? m : n) * epsilon);
     }
     return wg__apply_wide_one(&pinv, 1, &a, true, &rtol);
@@ -212,10 +207,10 @@ wg_tensor *wg_matrix_power(wg_tensor *a, int64_t n) {
 }
 
 /* ---- matrix_exp: by scaling and squaring, with Pade's approximant of order 13   (Higham 2005).
- * The derivative in the direction E is the upper right block of the exponential of (A E; 0 A), and
- * its adjoint is that of A^T   (Mathias 1996). ---- */
+ * The derivative at A in the direction E is the upper right block of the exponential of (A E; 0 A).
+ * Its adjoint is the derivative at A^T   (Mathias 1996). ---- */
 
-/* The largest 1-norm for which the approximant is exact to f64's rounding. */
+/* The approximant is exact to f64's rounding up to this 1-norm. */
 static const double pade_limit = 5.371920351148152;
 
 static wg_tensor *sum_of_powers(wg_tensor *const *powers, const double *factors, int count) {
@@ -253,7 +248,7 @@ static wg_tensor *pade(wg_tensor *a) {
 static int exp_forward(wg_call *call) {
     wg_tensor *a = call->inputs[0], *norms = wg_matrix_norm(a, WG_MATRIX_NORM_1, false);
     norms = norms ? wg_contiguous(wg_cast(norms, WG_F64)) : NULL;
-    wg_tensor *times = norms ? wg_zeros_like(norms) : NULL; /* how often each matrix is halved */
+    wg_tensor *times = norms ? wg_zeros_like(norms) : NULL; /* halvings of each matrix */
     if (!times)
         return -1;
     const int64_t count = wg_tensor_count(times);
@@ -276,7 +271,7 @@ static int exp_forward(wg_call *call) {
     return wg__set_output(call, y);
 }
 
-/* The derivative at a in a direction. */
+/* The derivative of the exponential at a in a direction. */
 static wg_tensor *directional(wg_tensor *a, wg_tensor *direction) {
     const int64_t n = wg_tensor_size(a, -1);
     wg_tensor *upper = wg_cat(2, (wg_tensor *[]){a, direction}, -1);

@@ -1,4 +1,4 @@
-/* Quantized weights: quantizing rows and dequantizing them, and the linear map by them. */
+/* Quantized weights: quantize, dequantize, and the linear map by quantized weights. */
 #include "tensor/gemm/gemm.h"
 #include "tensor/ops/linalg/dense.h"
 #include "tensor/ops/support.h"
@@ -8,47 +8,44 @@
 
 #include <math.h>
 
-static wg_quantization quantization_of(const wg_call *call) {
-    return *(const wg_quantization *)call->options;
-}
-
 /* -1 with ARGUMENT for a quantization outside the enum. */
 static int check_quantization(const wg_call *call) {
-    if (wg__quantization_block(quantization_of(call)) > 0)
+    const wg_quantization q = *(const wg_quantization *)call->options;
+    if (wg__quantization_block(q) > 0)
         return 0;
-    return wg__op_fail(call, WG_ERROR_ARGUMENT, "there is no quantization %d",
-                       (int)quantization_of(call));
+    return wg__op_fail(call, WG_ERROR_ARGUMENT, "there is no quantization %d", (int)q);
 }
 
-/* The numbers in a row of so many bytes, or -1 with SHAPE. */
+/* The number of columns of a quantized row of `bytes` bytes, or -1 with SHAPE. */
 static int64_t dequantized_columns(const wg_call *call, int64_t bytes) {
-    const int64_t size = wg__quantization_block_bytes(quantization_of(call));
+    const wg_quantization q = *(const wg_quantization *)call->options;
+    const int64_t size = wg__quantization_block_bytes(q);
     if (bytes % size == 0)
-        return bytes / size * wg__quantization_block(quantization_of(call));
+        return bytes / size * wg__quantization_block(q);
     return wg__op_fail(call, WG_ERROR_SHAPE,
                        "a row of %lld bytes is no whole blocks of %s, %lld each", (long long)bytes,
-                       wg_quantization_name(quantization_of(call)), (long long)size);
+                       wg_quantization_name(q), (long long)size);
 }
 
-/* The quantized rows of an input as kernels take them: contiguous where rows are stored side by
- * side. NULL for lack of memory. */
+/* The quantized rows of an input for the kernels: contiguous if the quantization interleaves rows.
+ * NULL if out of memory. */
 static wg_tensor *dense_bytes(const wg_call *call, int input) {
-    const wg_quantization quantization = quantization_of(call);
-    const bool side_by_side = wg__quantization_of_a_row(quantization) != quantization;
-    return side_by_side ? wg_contiguous(call->inputs[input]) : call->inputs[input];
+    const wg_quantization q = *(const wg_quantization *)call->options;
+    const bool interleaves = wg__quantization_of_a_row(q) != q;
+    return interleaves ? wg_contiguous(call->inputs[input]) : call->inputs[input];
 }
 
-enum { ROW_WORK = 4 }; /* work of one number, in units of a light elementwise operation */
+enum { ROW_WORK = 4 }; /* work of a number, in units of a light elementwise operation */
 
 typedef struct rows_job {
     wg_quantization quantization; /* of a row by itself */
-    bool quantizes;               /* numbers become bytes, or the reverse */
-    int64_t grouped;              /* rows stored side by side; the others follow */
+    bool quantizes;               /* true: quantize; false: dequantize */
+    int64_t grouped;              /* the number of rows interleaved in groups; they come first */
     wg__rows numbers, bytes;
 } rows_job;
 
-/* A block of a row in a group of rows that are stored side by side goes by way of `block`; their
- * bytes are contiguous. */
+/* Rows in a group are interleaved block by block: `block` is a buffer for one block. The bytes of a
+ * group are contiguous. */
 static void convert_rows(int64_t begin, int64_t end, void *context) {
     const rows_job *job = context;
     const wg_quantization q = job->quantization;
@@ -76,7 +73,7 @@ static void convert_rows(int64_t begin, int64_t end, void *context) {
 
 static int convert_forward(wg_call *call) {
     const bool quantizes = call->output_specs[0].dtype == WG_U8;
-    const wg_quantization q = quantization_of(call);
+    const wg_quantization q = *(const wg_quantization *)call->options;
     rows_job job = {.quantization = wg__quantization_of_a_row(q), .quantizes = quantizes};
     wg_tensor *from = quantizes ? call->inputs[0] : dense_bytes(call, 0);
     if (!from || wg__rows_of(from, true, quantizes ? &job.numbers : &job.bytes) < 0 ||
@@ -97,16 +94,15 @@ static int quantize_infer(wg_call *call) {
         return wg__op_fail(call, WG_ERROR_DTYPE, "wanted f32; cast it");
     if (x->ndim < 1)
         return wg__op_fail(call, WG_ERROR_SHAPE, "wanted rows, (..., I)");
-    const int64_t block = wg__quantization_block(quantization_of(call)),
-                  columns = x->shape[x->ndim - 1];
+    const wg_quantization q = *(const wg_quantization *)call->options;
+    const int64_t block = wg__quantization_block(q), columns = x->shape[x->ndim - 1];
     if (columns % block != 0)
-        return wg__op_fail(
-            call, WG_ERROR_SHAPE, "%s quantizes blocks of %lld, which do not fill %lld",
-            wg_quantization_name(quantization_of(call)), (long long)block, (long long)columns);
+        return wg__op_fail(call, WG_ERROR_SHAPE,
+                           "%s quantizes blocks of %lld, which do not fill %lld",
+                           wg_quantization_name(q), (long long)block, (long long)columns);
     call->output_specs[0] = *x;
     call->output_specs[0].dtype = WG_U8;
-    call->output_specs[0].shape[x->ndim - 1] =
-        columns / block * wg__quantization_block_bytes(quantization_of(call));
+    call->output_specs[0].shape[x->ndim - 1] = columns / block * wg__quantization_block_bytes(q);
     return 0;
 }
 
@@ -114,16 +110,11 @@ static const wg_quantization quantized_samples[WG_QUANTIZATION_COUNT] = {
     WG_QUANTIZATION_BF16, WG_QUANTIZATION_Q8_0, WG_QUANTIZATION_Q4_0, WG_QUANTIZATION_Q8_0X16,
     WG_QUANTIZATION_Q4_0X16};
 
-/* Normally distributed rows (rows, columns), f32. */
-static wg_tensor *sample_rows(wg_generator *generator, int64_t rows, int64_t columns) {
-    return wg_cast(wg__sample_normal(generator, 2, (int64_t[]){rows, columns}), WG_F32);
-}
-
 static int quantize_sample(int index, wg_generator *generator, wg_sample *sample) {
     if (index >= WG_QUANTIZATION_COUNT)
         return 0;
     sample->options = &quantized_samples[index];
-    sample->inputs[0] = sample_rows(generator, 3, 64);
+    sample->inputs[0] = wg_cast(wg__sample_normal(generator, 2, (int64_t[]){3, 64}), WG_F32);
     return wg__sample_status(sample, 1);
 }
 
@@ -159,10 +150,10 @@ static int dequantize_infer(wg_call *call) {
 }
 
 static int dequantize_sample(int index, wg_generator *generator, wg_sample *sample) {
-    if (index >= WG_QUANTIZATION_COUNT)
-        return 0;
-    sample->options = &quantized_samples[index];
-    sample->inputs[0] = wg_quantize(sample_rows(generator, 3, 64), quantized_samples[index]);
+    const int status = quantize_sample(index, generator, sample);
+    if (status <= 0)
+        return status;
+    sample->inputs[0] = wg_quantize(sample->inputs[0], quantized_samples[index]);
     return wg__sample_status(sample, 1);
 }
 
@@ -189,12 +180,8 @@ wg_tensor *wg_dequantize(wg_tensor *quantized, wg_quantization quantization) {
 /* ==== quantized_linear: y = x dequantize(W)^T + bias.   dx = g dequantize(W), dbias = the sum of
  * g.
  *
- * Inputs are x, then a weight and a bias in turns, absent ones NULL; y has the outputs of each
- * weight side by side. ==== */
-
-static int weight_count(const wg_call *call) {
-    return call->input_count / 2;
-}
+ * Inputs are x, then alternately a weight and a bias; an absent bias is NULL. So there are
+ * input_count / 2 weights. y has the outputs of all weights side by side. ==== */
 
 static int weight_input(int i) {
     return 1 + 2 * i;
@@ -208,16 +195,12 @@ static bool has_bias(const wg_call *call, int i) {
     return bias_input(i) < call->input_count && call->input_specs[bias_input(i)].ndim >= 0;
 }
 
-static int64_t outputs_of(const wg_call *call, int i) {
-    return call->input_specs[weight_input(i)].shape[0];
-}
-
 static int quantized_linear_infer(wg_call *call) {
     const wg_spec *x = &call->input_specs[0];
     if (check_quantization(call) < 0 || wg__check_kernel_dtype(call) < 0)
         return -1;
     int64_t outputs = 0;
-    for (int i = 0; i < weight_count(call); i++) {
+    for (int i = 0; i < call->input_count / 2; i++) {
         const wg_spec *weight = &call->input_specs[weight_input(i)];
         if (weight->dtype != WG_U8)
             return wg__op_fail(call, WG_ERROR_DTYPE, "the weight is not u8, quantized rows");
@@ -245,11 +228,11 @@ static int quantized_linear_infer(wg_call *call) {
     return 0;
 }
 
-/* Up to this many rows of x, bf16 weights are read again for each row; for more, they are packed
- * into panels. */
+/* Up to this number of rows of x, bf16 weights are read again for each row; for more rows, they are
+ * packed into panels. */
 enum { FEW_ROWS = 16 };
 
-/* Numbers of the weight in a chunk, about. */
+/* The approximate number of elements of the weight in a chunk. */
 enum { CHUNK = 16384 };
 
 typedef struct products {
@@ -257,7 +240,7 @@ typedef struct products {
     wg__quantized_product of[WG_MAX_QUANTIZED_WEIGHTS];
 } products;
 
-/* Rows begin..end of all weights, numbered through. */
+/* Rows [begin, end) of the concatenation of all weights. */
 static void multiply_rows(int64_t begin, int64_t end, void *context) {
     const products *p = context;
     for (int i = 0; i < p->count; i++) {
@@ -274,8 +257,8 @@ static int multiply_packed(wg_call *call) {
     wg__rows x, y;
     if (wg__rows_of(call->inputs[0], true, &x) < 0 || wg__rows_of(call->outputs[0], true, &y) < 0)
         return -1;
-    products p = {.count = weight_count(call)};
-    int64_t column = 0; /* of y, where the outputs of a weight begin */
+    products p = {.count = call->input_count / 2};
+    int64_t column = 0; /* the first output of the weight in y */
     for (int i = 0; i < p.count; i++) {
         wg__rows weight, bias = {0};
         wg_tensor *quantized = dense_bytes(call, weight_input(i));
@@ -294,26 +277,27 @@ static int multiply_packed(wg_call *call) {
                                           .y_stride = y.row_stride};
         column += weight.rows;
     }
-    if (quantization_of(call) != WG_QUANTIZATION_BF16)
-        return wg__block_product(quantization_of(call), p.count, p.of);
+    const wg_quantization q = *(const wg_quantization *)call->options;
+    if (q != WG_QUANTIZATION_BF16)
+        return wg__block_product(q, p.count, p.of);
     if (x.rows > FEW_ROWS)
         return wg__bf16_product(wg__bf16_kernels_for_cpu(), p.count, p.of);
     wg__parallel_for(column, 1 + CHUNK / (x.columns + 1), multiply_rows, &p);
     return 0;
 }
 
-/* W of input i in the dtype of x. */
-static wg_tensor *unpacked_weight(const wg_call *call, int i) {
-    return wg_cast(wg_dequantize(call->inputs[weight_input(i)], quantization_of(call)),
-                   call->input_specs[0].dtype);
+/* Weight i in the dtype of x. */
+static wg_tensor *dequantized_weight(const wg_call *call, int i) {
+    const wg_quantization q = *(const wg_quantization *)call->options;
+    return wg_cast(wg_dequantize(call->inputs[weight_input(i)], q), call->input_specs[0].dtype);
 }
 
-/* The part of y, or of its cotangent, that weight i computes. */
+/* The columns of y, or of its cotangent, that weight i computes. */
 static wg_tensor *part_of(const wg_call *call, wg_tensor *y, int i) {
     int64_t begin = 0;
     for (int before = 0; before < i; before++)
-        begin += outputs_of(call, before);
-    return wg_slice(y, -1, begin, begin + outputs_of(call, i), 1);
+        begin += call->input_specs[weight_input(before)].shape[0];
+    return wg_slice(y, -1, begin, begin + call->input_specs[weight_input(i)].shape[0], 1);
 }
 
 static int quantized_linear_forward(wg_call *call) {
@@ -321,9 +305,9 @@ static int quantized_linear_forward(wg_call *call) {
     const bool is_empty = wg__spec_count(&call->output_specs[0]) == 0 || x->shape[x->ndim - 1] == 0;
     if (x->dtype == WG_F32 && !is_empty)
         return multiply_packed(call);
-    for (int i = 0; i < weight_count(call); i++) {
+    for (int i = 0; i < call->input_count / 2; i++) {
         wg_tensor *bias = has_bias(call, i) ? call->inputs[bias_input(i)] : NULL;
-        wg_tensor *y = wg_linear_op(call->inputs[0], unpacked_weight(call, i), bias);
+        wg_tensor *y = wg_linear_op(call->inputs[0], dequantized_weight(call, i), bias);
         wg_tensor *to = part_of(call, call->outputs[0], i);
         if (!y || !to || wg_copy_(to, y) < 0)
             return -1;
@@ -333,10 +317,10 @@ static int quantized_linear_forward(wg_call *call) {
 
 static int quantized_linear_vjp(wg_call *call, wg_tensor *const *cotangents,
                                 wg_tensor **gradients) {
-    for (int i = 0; i < weight_count(call); i++) {
+    for (int i = 0; i < call->input_count / 2; i++) {
         wg_tensor *g = part_of(call, cotangents[0], i);
         if (wg__wants(call, 0)) {
-            wg_tensor *dx = wg_matmul(g, unpacked_weight(call, i));
+            wg_tensor *dx = wg_matmul(g, dequantized_weight(call, i));
             gradients[0] = i == 0 ? dx : wg_add(gradients[0], dx);
         }
         if (wg__wants(call, bias_input(i)))
@@ -345,15 +329,15 @@ static int quantized_linear_vjp(wg_call *call, wg_tensor *const *cotangents,
     return wg__vjp_status();
 }
 
-/* Computed from x without rounding it. */
+/* Unlike forward, does not round x to blocks of integers. */
 static int quantized_linear_jvp(wg_call *call, wg_tensor *const *tangents,
                                 wg_tensor **output_tangents) {
     wg_tensor *x = tangents[0] ? tangents[0] : wg_zeros_like(call->inputs[0]);
     wg_tensor *parts[WG_MAX_QUANTIZED_WEIGHTS];
-    for (int i = 0; i < weight_count(call); i++)
-        parts[i] = wg_linear_op(x, unpacked_weight(call, i),
+    for (int i = 0; i < call->input_count / 2; i++)
+        parts[i] = wg_linear_op(x, dequantized_weight(call, i),
                                 has_bias(call, i) ? tangents[bias_input(i)] : NULL);
-    output_tangents[0] = wg_cat(weight_count(call), parts, -1);
+    output_tangents[0] = wg_cat(call->input_count / 2, parts, -1);
     return output_tangents[0] ? 0 : -1;
 }
 
@@ -362,7 +346,7 @@ static double quantized_linear_flops(const wg_call *call) {
     return 2 * (double)wg__spec_count(&call->output_specs[0]) * (double)x->shape[x->ndim - 1];
 }
 
-/* Rows of 32 that blocks of 8 bits store exactly, so that f32 gives the results of f64. */
+/* Rows of 32 that blocks of 8 bits represent exactly, so that f32 gives the same results as f64. */
 static wg_tensor *sample_levels(wg_generator *generator, int ndim, const int64_t *shape) {
     wg_tensor *x = wg__sample_normal(generator, ndim, shape);
     double *numbers = x ? wg_tensor_data(x) : NULL;
@@ -372,8 +356,8 @@ static wg_tensor *sample_levels(wg_generator *generator, int ndim, const int64_t
     return x;
 }
 
-/* A weight of each quantization with and without a bias; then three weights, of which the second
- * has no bias. */
+/* A weight of each quantization with and without a bias; then three weights, the second without a
+ * bias. */
 static int quantized_linear_sample(int index, wg_generator *generator, wg_sample *sample) {
     const bool three = index == 2 * WG_QUANTIZATION_COUNT;
     if (index > 2 * WG_QUANTIZATION_COUNT)
@@ -386,7 +370,8 @@ static int quantized_linear_sample(int index, wg_generator *generator, wg_sample
     const int count = three ? WG_MAX_QUANTIZED_WEIGHTS : 1;
     for (int i = 0; i < count; i++) {
         const int64_t outputs = three ? 16 + i : 5;
-        sample->inputs[weight_input(i)] = wg_quantize(sample_rows(generator, outputs, 32), q);
+        wg_tensor *weight = wg__sample_normal(generator, 2, (int64_t[]){outputs, 32});
+        sample->inputs[weight_input(i)] = wg_quantize(wg_cast(weight, WG_F32), q);
         sample->inputs[bias_input(i)] = wg__sample_normal(generator, 1, &outputs);
     }
     const int status = wg__sample_status(sample, 1 + 2 * count);

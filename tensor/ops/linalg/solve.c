@@ -23,14 +23,8 @@ static int check_system(wg_call *call) {
     return 0;
 }
 
-static double system_flops(const wg_call *call) {
-    const wg_spec *a = &call->input_specs[0], *b = &call->input_specs[1];
-    const double n = (double)a->shape[a->ndim - 1], k = (double)b->shape[b->ndim - 1];
-    return n > 0 ? (double)wg__spec_count(a) * (2 * n / 3 + 2 * k) + 1 : 1;
-}
-
-/* Expands the leading axes of both to those that they broadcast to; leaves operands that do not
- * broadcast as they are, for infer to refuse. False if one is or becomes NULL. */
+/* Broadcasts the leading axes of A and B to each other. Operands that do not broadcast stay as they
+ * are, and infer reports them. False if an operand becomes NULL. */
 static bool expand_batches(wg_tensor **a, wg_tensor **b) {
     wg_spec of_a = (*a)->spec, of_b = (*b)->spec, batch;
     if (of_a.ndim < 2 || of_b.ndim < 2)
@@ -51,8 +45,8 @@ static bool expand_batches(wg_tensor **a, wg_tensor **b) {
     return true;
 }
 
-/* Runs an op of A and B. With `from_right` it solves X A = B, by A^T X^T = B^T. PyTorch's rule: B
- * is a batch of vectors if it is of rank 1, or has the shape of A without its last axis. */
+/* Runs an op of A and B. With `from_right` it solves X A = B, by A^T X^T = B^T. As in PyTorch, B is
+ * a batch of vectors if B is of rank 1, or has the shape of A without the last axis. */
 static wg_tensor *apply_system(const wg_op *op, wg_tensor *a, wg_tensor *b, bool from_right,
                                const void *options) {
     wg_tensor *x = NULL;
@@ -90,7 +84,8 @@ WG__LARGE_BY(system, triangular_options, (wg__sample_large_matrices, wg__sample_
              "64 128 128, 64 128 128", true, false)
 
 /* ---- solve: A X = B.   dB = A^-T g, dA = -dB X^T; in forward mode A^-1 (dB - dA X).
- * ---- solve_triangular: T X = B, where T is one triangle of A, and so of dA. ---- */
+ * ---- solve_triangular: T X = B with one triangle T of A; dA is the same triangle of -dB X^T. ----
+ */
 
 enum { A, B };
 
@@ -135,8 +130,8 @@ static wg_tensor *solved(const wg_call *call, bool transposed, wg_tensor *b) {
                : wg_solve(a, b, false);
 }
 
-/* The part of x that is read of A. */
-static wg_tensor *part_of(const wg_call *call, wg_tensor *x) {
+/* x, or the triangle of x that the op reads of A. */
+static wg_tensor *triangle_of(const wg_call *call, wg_tensor *x) {
     const triangular_options *options = call->options;
     return !is_triangular(call) ? x
            : options->upper     ? wg_triu(x, options->unit)
@@ -146,7 +141,7 @@ static wg_tensor *part_of(const wg_call *call, wg_tensor *x) {
 static int system_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     wg_tensor *g = solved(call, true, cotangents[0]);
     if (wg__wants(call, A))
-        gradients[A] = part_of(call, wg_neg(wg_matmul(g, wg__transposed(call->outputs[0]))));
+        gradients[A] = triangle_of(call, wg_neg(wg_matmul(g, wg__transposed(call->outputs[0]))));
     if (wg__wants(call, B))
         gradients[B] = g;
     return wg__vjp_status();
@@ -155,35 +150,39 @@ static int system_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **g
 static int system_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
     wg_tensor *b = tangents[B];
     if (tangents[A]) {
-        wg_tensor *product = wg_matmul(part_of(call, tangents[A]), call->outputs[0]);
+        wg_tensor *product = wg_matmul(triangle_of(call, tangents[A]), call->outputs[0]);
         b = b ? wg_sub(b, product) : wg_neg(product);
     }
     output_tangents[0] = solved(call, false, b);
     return wg__vjp_status();
 }
 
-#define SYSTEM(NAME, FLOPS, DOC)                                                                   \
-    WG__OP(#NAME, 2, DOC),                                                                         \
-        .saves_inputs = 1 << A, .saves_outputs = 1, .differentiable = 3, .places_outputs = true,   \
-        .infer = check_system, .forward = system_forward, .vjp = system_vjp, .jvp = system_jvp,    \
-        .sample = system_sample, .bench = system_bench, .flops = FLOPS, .batch = wg__batch_leading
+static double system_flops(const wg_call *call) {
+    const wg_spec *a = &call->input_specs[0], *b = &call->input_specs[1];
+    const double n = (double)a->shape[a->ndim - 1], k = (double)b->shape[b->ndim - 1];
+    const double count = (double)wg__spec_count(a);
+    if (is_triangular(call))
+        return count * k;
+    return n > 0 ? count * (2 * n / 3 + 2 * k) + 1 : 1;
+}
 
-static const wg_op solve = {
-    SYSTEM(solve, system_flops,
-           "X with A X = B, of square matrices A (..., N, N) and B (..., N, K), by LU with partial "
+#define SYSTEM(NAME, DOC)                                                                          \
+    WG__OP(#NAME, 2, DOC), .saves_inputs = 1 << A, .saves_outputs = 1, .differentiable = 3,        \
+                           .places_outputs = true, .infer = check_system,                          \
+                           .forward = system_forward, .vjp = system_vjp, .jvp = system_jvp,        \
+                           .sample = system_sample, .bench = system_bench, .flops = system_flops,  \
+                           .batch = wg__batch_leading
+
+static const wg_op solve = {SYSTEM(
+    solve, "X with A X = B, of square matrices A (..., N, N) and B (..., N, K), by LU with partial "
            "pivoting. An error if A is singular.")};
 
 wg_tensor *wg_solve(wg_tensor *a, wg_tensor *b, bool from_right) {
     return apply_system(&solve, a, b, from_right, NULL);
 }
 
-static double triangular_flops(const wg_call *call) {
-    const wg_spec *a = &call->input_specs[0], *b = &call->input_specs[1];
-    return (double)wg__spec_count(a) * (double)b->shape[b->ndim - 1];
-}
-
 static const wg_op solve_triangular = {
-    SYSTEM(solve_triangular, triangular_flops,
+    SYSTEM(solve_triangular,
            "X with T X = B, where T is the upper or lower triangle of A (..., N, N), its diagonal "
            "read or taken as ones, and B is (..., N, K). An error for a 0 on the diagonal."),
     .options_size = sizeof(triangular_options)};
@@ -245,7 +244,7 @@ wg_tensor *wg_inv(wg_tensor *a) {
 
 /* ---- det: y = det A.   dA = g y A^-T, dy = y trace(A^-1 dA).
  * ---- slogdet: the sign of det A and log |det A|.   dA = g A^-T, dy = trace(A^-1 dA).
- * Both take the product of the pivots, with a sign for each exchange of rows. ---- */
+ * Both multiply the pivots of LU; each exchange of rows changes the sign. ---- */
 
 static int det_infer(wg_call *call) {
     if (wg__check_matrices(call, true) < 0)
@@ -320,7 +319,7 @@ static double det_flops(const wg_call *call) {
     return inv_flops(call) / 3;
 }
 
-/* What both records share. */
+/* The common members of both records. */
 #define DETERMINANT                                                                                \
     .saves_inputs = 1, .saves_outputs = 1, .differentiable = 1, .infer = det_infer,                \
     .forward = det_forward, .vjp = det_vjp, .jvp = det_jvp, .sample = square_sample,               \
