@@ -1,6 +1,8 @@
-/* Cross-entropy over rows of logits, fused: backward needs the logits, over which it may write, and
- * one number of each row. And nll_loss, of log probabilities. */
+/* Cross-entropy over rows of logits, fused, and nll_loss, of log probabilities. Backward of the
+ * fused ops needs the logits, and one number for each row; the gradient may overwrite the logits.
+ */
 #include "tensor/ops/elementwise/elementwise.h"
+#include "tensor/ops/index/indexing.h"
 #include "tensor/ops/loss/loss.h"
 #include "tensor/ops/support.h"
 
@@ -24,17 +26,13 @@ int wg__take_loss_options(const char *where, wg_dtype dtype, int64_t ignore_inde
     *weight = options->weight;
     if (*weight && (*weight)->spec.dtype != dtype && !(*weight = wg_cast(*weight, dtype)))
         return -1;
-    /* A view without a node, so that decompositions give the weight no gradient. */
+    /* A view outside of the graph, so that decompositions give the weight no gradient. */
     wg_tensor *given = *weight;
     if (given)
         *weight = wg__tensor_view(given, &given->spec, given->strides, given->offset);
     if (*weight && given->tangents && wg__forward()->detach_samples(*weight, given->tangents) < 0)
         *weight = NULL;
     return options->weight && !*weight ? -1 : 0;
-}
-
-wg_tensor *wg__as_classes(wg_tensor *target) {
-    return target->spec.dtype == WG_I32 ? wg_cast(target, WG_I64) : target;
 }
 
 wg_tensor *wg__count_correct(wg_tensor *logits, wg_tensor *target, int64_t ignore_index) {
@@ -85,21 +83,12 @@ static void set_element(const wg__loss_rows *job, char *vector, int64_t i, doubl
     wg__set_element(job->dtype, vector + i * (int64_t)wg_dtype_size(job->dtype), value);
 }
 
-static bool is_ignored(const wg__loss_rows *job, int64_t row) {
-    return job->target[row] == job->options.ignore_index;
-}
-
 static double weight_at(const wg__loss_rows *job, int64_t class) {
     return job->weight ? element(job, job->weight, class) : 1;
 }
 
-/* The share of a target that smoothing gives to each class. */
-static double shared(const wg__loss_rows *job) {
-    return job->options.smoothing / (double)job->width;
-}
-
 /* Computes and stores log sum e^x of a row; `max` receives the largest x. */
-static double take_log_sum(const wg__loss_rows *job, int64_t row, double *max) {
+static double log_sum_of_row(const wg__loss_rows *job, int64_t row, double *max) {
     const char *x = row_of(job, job->x, row);
     *max = job->simd->rows.max(job->width, x);
     double log_sum = *max + log(job->simd->rows.sum_exp(job->width, x, *max));
@@ -113,14 +102,15 @@ static double scale_of(const wg__loss_rows *job, int64_t row) {
     return element(job, job->cotangent, each ? row : 0) / job->denominator;
 }
 
-/* Begins dx: scale mass softmax(x), less the smoothed part of the target. The caller subtracts the
- * rest of the target. */
+/* Begins dx: scale mass softmax(x), less the smoothing e / V of all classes. The caller subtracts
+ * the target scaled by 1 - e. */
 static char *begin_gradient(const wg__loss_rows *job, int64_t row, double scale, double mass) {
+    const double share = job->options.smoothing / (double)job->width;
     char *gradient = job->gradient + (row_of(job, job->x, row) - job->x);
     job->simd->rows.exp(job->width, row_of(job, job->x, row), element(job, job->log_sum, row),
                         scale * mass, gradient);
     if (job->options.smoothing != 0)
-        job->simd->rows.subtract(job->width, scale * shared(job), job->weight, NULL, gradient);
+        job->simd->rows.subtract(job->width, scale * share, job->weight, NULL, gradient);
     return gradient;
 }
 
@@ -155,7 +145,7 @@ double wg__loss_denominator(const wg__loss_rows *job, int64_t rows) {
         return (double)rows;
     double sum = 0;
     for (int64_t row = 0; row < rows; row++)
-        if (!is_ignored(job, row))
+        if (job->target[row] != job->options.ignore_index)
             sum += weight_at(job, job->target[row]);
     return sum;
 }
@@ -173,32 +163,33 @@ void wg__reduce_losses(const wg__loss_rows *job, int64_t rows, char *out) {
 
 void wg__class_losses(int64_t begin, int64_t end, void *context) {
     const wg__loss_rows *job = context;
-    const double smoothing = job->options.smoothing;
+    const double smoothing = job->options.smoothing, share = smoothing / (double)job->width;
     for (int64_t row = begin; row < end; row++) {
         job->loss[row] = 0;
         if (job->correct)
             job->correct[row] = false;
         set_element(job, job->log_sum, row, 0);
-        if (is_ignored(job, row))
+        if (job->target[row] == job->options.ignore_index)
             continue;
         const char *x = row_of(job, job->x, row);
         const int64_t class = job->target[row];
-        double max, log_sum = take_log_sum(job, row, &max), total;
-        if (job->correct) /* whether the target is the first of the largest */
+        double max, log_sum = log_sum_of_row(job, row, &max), total;
+        if (job->correct) /* the target is the first of the largest logits */
             job->correct[row] = element(job, x, class) == max &&
                                 (class == 0 || job->simd->rows.max(class, x) != max);
         job->loss[row] =
             (1 - smoothing) * weight_at(job, class) * (log_sum - element(job, x, class));
         if (smoothing != 0)
-            job->loss[row] += shared(job) * job->simd->rows.excess(job->width, x, log_sum,
-                                                                   job->weight, NULL, &total);
+            job->loss[row] +=
+                share * job->simd->rows.excess(job->width, x, log_sum, job->weight, NULL, &total);
     }
 }
 
 void wg__class_gradients(int64_t begin, int64_t end, void *context) {
     const wg__loss_rows *job = context;
+    const double share = job->options.smoothing / (double)job->width;
     for (int64_t row = begin; row < end; row++) {
-        if (is_ignored(job, row)) {
+        if (job->target[row] == job->options.ignore_index) {
             const size_t bytes = (size_t)job->width * wg_dtype_size(job->dtype);
             memset(job->gradient + (size_t)row * bytes, 0, bytes);
             continue;
@@ -206,25 +197,25 @@ void wg__class_gradients(int64_t begin, int64_t end, void *context) {
         const int64_t class = job->target[row];
         const double kept = (1 - job->options.smoothing) * weight_at(job, class);
         const double scale = scale_of(job, row);
-        char *gradient = begin_gradient(job, row, scale, kept + shared(job) * job->weight_sum);
+        char *gradient = begin_gradient(job, row, scale, kept + share * job->weight_sum);
         set_element(job, gradient, class, element(job, gradient, class) - scale * kept);
     }
 }
 
 static void soft_losses(int64_t begin, int64_t end, void *context) {
     const wg__loss_rows *job = context;
-    const double smoothing = job->options.smoothing;
+    const double smoothing = job->options.smoothing, share = smoothing / (double)job->width;
     for (int64_t row = begin; row < end; row++) {
         const char *x = row_of(job, job->x, row);
-        double max, log_sum = take_log_sum(job, row, &max), total;
+        double max, log_sum = log_sum_of_row(job, row, &max), total;
         double excess = job->simd->rows.excess(job->width, x, log_sum, row_of(job, job->soft, row),
                                                job->weight, &total);
         job->loss[row] = (1 - smoothing) * excess;
         if (smoothing != 0) {
             double all;
             excess = job->simd->rows.excess(job->width, x, log_sum, job->weight, NULL, &all);
-            job->loss[row] += shared(job) * excess;
-            total = (1 - smoothing) * total + shared(job) * all;
+            job->loss[row] += share * excess;
+            total = (1 - smoothing) * total + share * all;
         }
         set_element(job, job->target_sum, row, total);
     }
@@ -244,8 +235,11 @@ static void soft_gradients(int64_t begin, int64_t end, void *context) {
 
 enum { LOGITS, TARGET, WEIGHT };
 
+/* Targets of rank 1 are classes, i64. */
 static int infer_loss(wg_call *call, int target_ndim) {
     const wg_spec *x = &call->input_specs[LOGITS], *target = &call->input_specs[TARGET];
+    if (target_ndim == 1 && target->dtype != WG_I64)
+        return wg__op_fail(call, WG_ERROR_DTYPE, "wanted targets of i64 or i32");
     if (x->ndim != 2 || target->ndim != target_ndim || x->shape[0] != target->shape[0] ||
         (target_ndim == 2 && x->shape[1] != target->shape[1]))
         return wg__op_fail(call, WG_ERROR_SHAPE, "wanted logits (N, V) and targets %s",
@@ -253,15 +247,9 @@ static int infer_loss(wg_call *call, int target_ndim) {
     return wg__infer_losses(call, x->shape[0], x->shape[1], WEIGHT);
 }
 
-static int infer_classes(wg_call *call) {
-    if (call->input_specs[TARGET].dtype != WG_I64)
-        return wg__op_fail(call, WG_ERROR_DTYPE, "wanted targets of i64 or i32");
-    return infer_loss(call, 1);
-}
+/* ---- Forward and backward, for class targets and for soft targets ---- */
 
-/* ---- Forward and backward, of class targets or soft ones ---- */
-
-/* A job with the members that forward and backward share. */
+/* A job with the members that both forward and backward need. */
 static wg__loss_rows make_job(const wg_call *call, const wg_tensor *x, const wg_tensor *target,
                               const wg_tensor *weight) {
     wg__loss_rows job =
@@ -297,8 +285,8 @@ static int loss_forward(wg_call *call) {
     return 0;
 }
 
-/* The gradient of soft targets, which is rarely needed, in public ops: before the gradient of the
- * logits overwrites them. */
+/* The gradient of soft targets is rarely needed, and made of public ops. It comes first, since the
+ * gradient of the logits may overwrite the logits. */
 static int loss_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     const wg__loss_options *options = call->options;
     wg_tensor *logits = call->inputs[LOGITS], *weight = wg__input_at(call, WEIGHT);
@@ -330,7 +318,7 @@ static int loss_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gra
     return wg__vjp_status();
 }
 
-/* ---- What decompositions share ---- */
+/* ---- Decompositions ---- */
 
 /* Sums or averages the losses of rows. */
 static wg_tensor *reduce_rows(const wg_call *call, wg_tensor *rows, wg_tensor *denominator) {
@@ -371,7 +359,7 @@ static wg_tensor *likelihood_loss(const wg_call *call, wg_tensor *likelihood) {
  * by the sum of w_t. ---- */
 
 static int cross_entropy_infer(wg_call *call) {
-    return wg__check_kernel_dtype(call) < 0 ? -1 : infer_classes(call);
+    return wg__check_kernel_dtype(call) < 0 ? -1 : infer_loss(call, 1);
 }
 
 static int cross_entropy_decompose(wg_call *call) {
@@ -402,7 +390,7 @@ static double row_flops(const wg_call *call) {
     return 4 * (double)wg__spec_count(&call->input_specs[LOGITS]);
 }
 
-/* The members that both fused losses share. */
+/* The common members of the two fused losses. */
 #define LOSS(NAME, DOC)                                                                            \
     WG__OP_OF(#NAME, 2, 3, 1, DOC),                                                                \
         .options_size = sizeof(wg__loss_options), .saves_inputs = 7, .infer = NAME##_infer,        \
@@ -465,7 +453,7 @@ static const wg_op soft_cross_entropy = {
 static int nll_loss_infer(wg_call *call) {
     if (!wg_dtype_is_float(call->input_specs[LOGITS].dtype))
         return wg__op_fail(call, WG_ERROR_DTYPE, "wanted log probabilities of a floating dtype");
-    return infer_classes(call);
+    return infer_loss(call, 1);
 }
 
 static int nll_loss_decompose(wg_call *call) {
@@ -514,7 +502,7 @@ wg_tensor *wg_cross_entropy(wg_tensor *logits, wg_tensor *target, int64_t ignore
     wg_scope_begin(&scope);
     logits = wg__widen(logits);
     const bool soft = wg_dtype_is_float(target->spec.dtype);
-    target = soft ? wg__widen(target) : wg__as_classes(target);
+    target = soft ? wg__widen(target) : wg__index_as_i64(target);
     if (logits && target && (!soft || wg__promote(&logits, &target)))
         loss = apply(soft ? &soft_cross_entropy : &cross_entropy, logits, target, ignore_index,
                      options);
@@ -536,7 +524,7 @@ wg_tensor *wg_nll_loss(wg_tensor *log_probabilities, wg_tensor *target, int64_t 
                 options->label_smoothing);
         return NULL;
     }
-    target = wg__as_classes(target);
+    target = wg__index_as_i64(target);
     return target ? apply(&nll_loss, log_probabilities, target, ignore_index, options) : NULL;
 }
 

@@ -1,5 +1,5 @@
-/* Cross-entropy fused with the linear map that makes its logits, of which few rows are in memory at
- * a time, as in Liger Kernel   (Hsu et al. 2024, arXiv:2410.10989).
+/* Cross-entropy fused with the linear map that makes its logits. Only a chunk of rows of the logits
+ * is in memory at a time, as in Liger Kernel   (Hsu et al. 2024, arXiv:2410.10989).
  *
  *     x (N, D)    weight (V, D)
  *        |           |
@@ -7,8 +7,9 @@
  *        |           |                |           and over the logits their gradient g
  *     dx = g weight  dweight += g^T x <--- g
  *
- * While recording, forward does all of this, chunk by chunk, for a cotangent of 1; backward
- * multiplies by the real one. The chunks depend on the shapes alone. */
+ * While recording, forward computes losses and gradients chunk by chunk, for a cotangent of 1.
+ * Backward multiplies the gradients by the actual cotangent. The chunks depend on the shapes alone.
+ */
 #include "tensor/ops/linalg/dense.h"
 #include "tensor/ops/loss/loss.h"
 #include "tensor/ops/support.h"
@@ -22,10 +23,6 @@ enum { LOSS, CORRECT };
 enum { DX, DWEIGHT, DBIAS, GRADIENTS };
 
 static const int input_of[GRADIENTS] = {X, WEIGHT, BIAS};
-
-static bool gives_each_row(const wg_call *call) {
-    return ((const wg__loss_options *)call->options)->reduction == WG_REDUCTION_NONE;
-}
 
 static int linear_cross_entropy_infer(wg_call *call) {
     const wg_spec *x = &call->input_specs[X], *weight = &call->input_specs[WEIGHT];
@@ -49,7 +46,7 @@ static int linear_cross_entropy_infer(wg_call *call) {
 
 typedef struct job {
     wg_dtype dtype;
-    wg_tensor *places; /* (K): which rows of x are not ignored; NULL: all */
+    wg_tensor *places; /* (K): the indices of the rows that are not ignored; NULL: all rows */
     int64_t count;     /* K */
     int64_t at_once;   /* rows of a chunk */
     wg__rows x;        /* (K, D) */
@@ -57,11 +54,11 @@ typedef struct job {
     const void *bias;  /* (V), or NULL */
     wg__loss_rows rows;
     wg_tensor *gradients[GRADIENTS]; /* of x (K, D), weight and bias; NULL: not wanted */
-    bool weight_begins;              /* the gradient of the weight is not written yet */
+    bool weight_begins;              /* the first chunk overwrites the gradient of the weight */
 } job;
 
-/* Rows of a chunk that let products run at full speed: each chunk reads the weight twice and its
- * gradient once. With few classes a chunk has more rows. */
+/* A chunk needs ENOUGH_ROWS rows for full speed, since each chunk reads the weight twice and its
+ * gradient once. With few classes a chunk has more rows, up to CHUNK_BYTES of logits. */
 enum { ENOUGH_ROWS = 512, CHUNK_BYTES = 16 << 20 };
 
 /* The rows of x (or elements of a vector) that are not ignored. */
@@ -70,7 +67,7 @@ static wg_tensor *counted(const job *job, wg_tensor *x) {
 }
 
 /* Scatters the rows that are not ignored into `all`; ignored rows get 0. */
-static void spread(const job *job, const wg_tensor *rows, wg_tensor *all) {
+static void scatter_rows(const job *job, const wg_tensor *rows, wg_tensor *all) {
     const size_t bytes = (size_t)wg__spec_count(&all->spec) * wg_dtype_size(job->dtype);
     const size_t row = bytes / (size_t)all->spec.shape[0];
     const int64_t *place = wg_tensor_data(job->places);
@@ -81,9 +78,9 @@ static void spread(const job *job, const wg_tensor *rows, wg_tensor *all) {
         memcpy(to + (size_t)place[i] * row, from + (size_t)i * row, row);
 }
 
-/* Fills a job, except for its gradients and losses. The chunks of a call are about equal, and less
- * than twice as long as enough. More than half of enough rows make two chunks: their logits are
- * allocated when a step's memory is at its peak. */
+/* Fills a job, except for its gradients and losses. The chunks of a call are about equal, and
+ * shorter than 2 `enough` rows. More than enough / 2 rows make two chunks, to save memory: the
+ * logits exist when a training step uses the most memory. */
 static int begin_job(const wg_call *call, job *job) {
     const wg__loss_options *options = call->options;
     const int64_t rows = call->input_specs[X].shape[0];
@@ -122,8 +119,8 @@ static int begin_job(const wg_call *call, job *job) {
     return 0;
 }
 
-/* Allocates the gradients; those in `there` are accumulated into. */
-static int begin_gradients(const wg_call *call, job *job, wg_tensor *const *there) {
+/* Allocates the gradients. An existing gradient of the weight or bias is accumulated into. */
+static int begin_gradients(const wg_call *call, job *job, wg_tensor *const *existing) {
     for (int k = 0; k < GRADIENTS; k++) {
         const int i = input_of[k];
         const wg_spec *spec = &call->input_specs[i];
@@ -134,23 +131,23 @@ static int begin_gradients(const wg_call *call, job *job, wg_tensor *const *ther
             job->gradients[k] =
                 wg__tensor_new(&(wg_spec){spec->dtype, 2, {job->count, spec->shape[1]}});
         else
-            job->gradients[k] = there[i] ? there[i]
-                                : zeros  ? wg_zeros(spec->dtype, spec->ndim, spec->shape)
-                                         : wg__tensor_new(spec);
+            job->gradients[k] = existing[i] ? existing[i]
+                                : zeros     ? wg_zeros(spec->dtype, spec->ndim, spec->shape)
+                                            : wg__tensor_new(spec);
         if (!job->gradients[k])
             return -1;
     }
-    job->weight_begins = !there[WEIGHT];
+    job->weight_begins = !existing[WEIGHT];
     return 0;
 }
 
-/* The gradient of x, of all of its rows. NULL for lack of memory. */
+/* The gradient of x for all rows, also the ignored ones. NULL if out of memory. */
 static wg_tensor *all_rows(const wg_call *call, const job *job, wg_tensor *dx) {
     if (!job->places)
         return dx;
     wg_tensor *all = wg__tensor_new(&call->input_specs[X]);
     if (all)
-        spread(job, dx, all);
+        scatter_rows(job, dx, all);
     return all;
 }
 
@@ -163,12 +160,6 @@ static void run_losses(int64_t begin, int64_t end, void *context) {
         if (rows->gradient)
             wg__class_gradients(row, row + 1, rows);
     }
-}
-
-static wg__matrix matrix_from(const wg__rows *rows, int64_t row) {
-    wg__matrix matrix = wg__rows_matrix(rows);
-    matrix.data = wg__row(rows, row);
-    return matrix;
 }
 
 static int add_gradients(job *job, int64_t begin, const wg__rows *g) {
@@ -198,7 +189,7 @@ static int add_gradients(job *job, int64_t begin, const wg__rows *g) {
                                 .alpha = 1,
                                 .beta = begins ? 0 : 1,
                                 .a = wg__transposed(by_row),
-                                .b = matrix_from(&job->x, begin),
+                                .b = wg__matrix_at(job->dtype, wg__rows_matrix(&job->x), begin, 0),
                                 .c = wg__matrix_of(to[DWEIGHT])});
     }
     return to[DBIAS] ? wg__add_row_sums(g, to[DBIAS]) : 0;
@@ -227,7 +218,7 @@ static int run(job *job) {
                                 .n = classes,
                                 .k = job->weight.columns,
                                 .alpha = 1,
-                                .a = matrix_from(&job->x, begin),
+                                .a = wg__matrix_at(job->dtype, wg__rows_matrix(&job->x), begin, 0),
                                 .b = wg__transposed(wg__rows_matrix(&job->weight)),
                                 .c = c,
                                 .row = job->bias});
@@ -246,17 +237,19 @@ static int run(job *job) {
     return 0;
 }
 
-/* ---- linear_cross_entropy: the losses of cross_entropy for logits y = x W^T + bias. With dy that
- * op's gradient, dx = dy W, dW = dy^T x, dbias = the sum of dy over rows. ---- */
+/* ---- linear_cross_entropy: the losses of cross_entropy for logits y = x W^T + bias. With the
+ * gradient dy of the logits, dx = dy W, dW = dy^T x, dbias = the sum of dy over rows. ---- */
 
 static int linear_cross_entropy_forward(wg_call *call) {
+    const wg__loss_options *options = call->options;
+    const bool reduces = options->reduction != WG_REDUCTION_NONE;
     job job;
     if (begin_job(call, &job) < 0)
         return -1;
     wg_tensor *one = wg_scalar(job.dtype, 1);
     if (!one)
         return -1;
-    if (call->wants && !gives_each_row(call)) {
+    if (call->wants && reduces) {
         wg_tensor *const none[BIAS + 1] = {0};
         if (begin_gradients(call, &job, none) < 0)
             return -1;
@@ -268,13 +261,13 @@ static int linear_cross_entropy_forward(wg_call *call) {
     *correct = 0;
     for (int64_t row = 0; row < job.count; row++)
         *correct += job.rows.correct[row];
-    const bool spreads = job.places && gives_each_row(call);
-    wg_tensor *losses = spreads ? wg_empty(job.dtype, 1, &job.count) : call->outputs[LOSS];
+    const bool scatters = job.places && !reduces;
+    wg_tensor *losses = scatters ? wg_empty(job.dtype, 1, &job.count) : call->outputs[LOSS];
     if (!losses)
         return -1;
     wg__reduce_losses(&job.rows, job.count, wg_tensor_data(losses));
-    if (spreads)
-        spread(&job, losses, call->outputs[LOSS]);
+    if (scatters)
+        scatter_rows(&job, losses, call->outputs[LOSS]);
     for (int k = 0; k < GRADIENTS; k++)
         call->saved[k] = job.gradients[k];
     if (job.gradients[DX])
@@ -282,10 +275,12 @@ static int linear_cross_entropy_forward(wg_call *call) {
     return job.gradients[DX] && !call->saved[DX] ? -1 : 0;
 }
 
-/* A saved gradient times the cotangent: added to `there`, or in place on its last use. */
-static wg_tensor *scaled(const wg_call *call, wg_tensor *saved, double factor, wg_tensor *there) {
-    if (there)
-        return wg_add_(there, saved, factor) < 0 ? NULL : there;
+/* A saved gradient times the cotangent: added to an existing gradient, or computed in place on the
+ * last use of `saved`. */
+static wg_tensor *scaled(const wg_call *call, wg_tensor *saved, double factor,
+                         wg_tensor *existing) {
+    if (existing)
+        return wg_add_(existing, saved, factor) < 0 ? NULL : existing;
     if (!call->last_use || !wg__tensor_is_sole(saved))
         return wg_mul_scalar(saved, factor);
     if (factor != 1 && wg_scale_(saved, factor) < 0)
@@ -293,10 +288,11 @@ static wg_tensor *scaled(const wg_call *call, wg_tensor *saved, double factor, w
     return wg__tensor_view(saved, &saved->spec, saved->strides, saved->offset);
 }
 
-/* The gradients from a cotangent for each row, which forward did not know, are computed here. */
+/* Without reduction, forward has saved nothing, since it does not know the cotangents of the rows:
+ * the gradients are computed here. */
 static int linear_cross_entropy_vjp(wg_call *call, wg_tensor *const *cotangents,
                                     wg_tensor **gradients) {
-    if (!gives_each_row(call)) {
+    if (((const wg__loss_options *)call->options)->reduction != WG_REDUCTION_NONE) {
         const double factor = wg_item(cotangents[0]);
         for (int k = 0; k < GRADIENTS; k++) {
             wg_tensor **gradient = &gradients[input_of[k]];
@@ -400,7 +396,9 @@ wg_tensor *wg_linear_cross_entropy(wg_tensor *x, wg_tensor *linear_weight, wg_te
     if (wg_dtype_is_float(target->spec.dtype))
         loss = wg_cross_entropy(wg_linear_op(x, linear_weight, linear_bias), target, ignore_index,
                                 options);
-    else if (wg__promote_all(3, floating) && (target = wg__as_classes(target))) {
+    else if (wg__promote_all(3, floating)) {
+        if (target->spec.dtype == WG_I32)
+            target = wg_cast(target, WG_I64);
         wg_tensor *inputs[] = {wg__widen(floating[0]), wg__widen(floating[1]), target,
                                wg__widen(floating[2]), NULL};
         if (!wg_error_pending())

@@ -14,8 +14,8 @@ int wg__check_reduction(wg_reduction reduction, const char *where) {
     return wg_fail(WG_ERROR_ARGUMENT, where, "%d is none of wg_reduction", (int)reduction);
 }
 
-/* Runs an op on x and target, cast to their common dtype (f32 at least), and the other inputs, and
- * reduces the losses. bf16 is computed in f32 and rounded once. */
+/* Runs an op on x, target and optional weights, and reduces the losses. x and target are cast to
+ * their common dtype, f32 at least. bf16 is computed in f32 and rounded once. */
 static wg_tensor *reduced(const wg_op *op, int count, wg_tensor **inputs, const void *options,
                           wg_reduction reduction) {
     if (wg__check_reduction(reduction, op->name) < 0)
@@ -37,11 +37,6 @@ static wg_tensor *reduced(const wg_op *op, int count, wg_tensor **inputs, const 
     return wg_scope_end(&scope, loss);
 }
 
-static wg_tensor *compared(const wg_op *op, wg_tensor *x, wg_tensor *target, const void *options,
-                           wg_reduction reduction) {
-    return reduced(op, 2, (wg_tensor *[]){x, target}, options, reduction);
-}
-
 static int compare_infer(wg_call *call) {
     if (wg__check_same_dtype(call, 0, 1) < 0)
         return -1;
@@ -51,7 +46,7 @@ static int compare_infer(wg_call *call) {
     return wg__infer_float(call);
 }
 
-/* Differences from wg__sample_distinct meet no kink. */
+/* Targets that differ from wg__sample_distinct by no kink of the losses. */
 static wg_tensor *between(wg_generator *generator, int ndim, const int64_t *shape) {
     return wg_add_scalar(wg__sample_distinct(generator, ndim, shape), 0.125);
 }
@@ -114,29 +109,27 @@ WG__SHAPES(compare, (wg__sample_distinct, between), "2 3 2, 2 3 2", "1 1 5, 1 1 
     static const wg__loop NAME##_slope_loops[WG_DTYPE_COUNT] = {                                   \
         [WG_F32] = NAME##_f32_slope, [WG_F64] = NAME##_f64_slope};                                 \
     static int NAME##_forward(wg_call *call) {                                                     \
-        return wg__elementwise_call(call, NAME##_loops, beta_of(call));                            \
+        return wg__elementwise_call(call, NAME##_loops, call->options ? call->options : &no_beta); \
     }                                                                                              \
     static int NAME##_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {    \
         return compare_vjp(call, NAME##_slope_loops, cotangents[0], gradients);                    \
     }
 
-/* The members that the records share. */
+/* The common members of the records. */
 #define COMPARE(NAME, INFER, DOC)                                                                  \
     WG__OP(#NAME, 2, DOC " Fused."), .saves_inputs = 3, .differentiable = 3, .infer = INFER,       \
                                      .forward = NAME##_forward, .vjp = NAME##_vjp,                 \
                                      .decompose = NAME##_decompose
 
-static const double *beta_of(const wg_call *call) {
-    static const double none = 0;
-    return call->options ? call->options : &none;
-}
+static const double no_beta = 0;
 
 static int compare_vjp(wg_call *call, const wg__loop *loops, wg_tensor *g, wg_tensor **gradients) {
     wg_tensor *x = call->inputs[0], *target = call->inputs[1];
     wg_tensor *dx = wg_empty_like(x);
     if (dx == NULL)
         return -1;
-    wg__elementwise(4, (wg_tensor *[]){dx, x, target, g}, loops, beta_of(call));
+    wg__elementwise(4, (wg_tensor *[]){dx, x, target, g}, loops,
+                    call->options ? call->options : &no_beta);
     if (wg__wants(call, 0))
         gradients[0] = dx;
     if (wg__wants(call, 1))
@@ -158,7 +151,7 @@ static const wg_op mse_loss = {
     .sample = compare_sample, .bench = wg__bench_two};
 
 wg_tensor *wg_mse_loss(wg_tensor *x, wg_tensor *target, wg_reduction reduction) {
-    return compared(&mse_loss, x, target, NULL, reduction);
+    return reduced(&mse_loss, 2, (wg_tensor *[]){x, target}, NULL, reduction);
 }
 
 /* ---- l1_loss: |d|.   dx = g sign(d). Kink at 0, with derivative 0. ---- */
@@ -175,7 +168,7 @@ static const wg_op l1_loss = {
     .sample = compare_sample, .bench = wg__bench_two};
 
 wg_tensor *wg_l1_loss(wg_tensor *x, wg_tensor *target, wg_reduction reduction) {
-    return compared(&l1_loss, x, target, NULL, reduction);
+    return reduced(&l1_loss, 2, (wg_tensor *[]){x, target}, NULL, reduction);
 }
 
 /* ---- smooth_l1_loss: d^2 / (2 beta) where |d| < beta, |d| - beta/2 elsewhere.
@@ -201,7 +194,7 @@ static int smooth_l1_loss_infer(wg_call *call) {
 
 /* With z = |d| limited to beta, both pieces are z (|d| - z/2) / beta. */
 static int smooth_l1_loss_decompose(wg_call *call) {
-    const double beta = *beta_of(call);
+    const double beta = ((const smooth_l1_options *)call->options)->beta;
     wg_tensor *d = wg_abs(wg_sub(call->inputs[0], call->inputs[1]));
     wg_tensor *z = wg_clamp(d, -INFINITY, beta);
     wg_tensor *y = wg_mul(z, wg_sub(d, wg_mul_scalar(z, 0.5)));
@@ -225,14 +218,15 @@ static const wg_op smooth_l1_loss = {
 wg_tensor *wg_smooth_l1_loss(wg_tensor *x, wg_tensor *target, double beta, wg_reduction reduction) {
     if (beta == 0)
         return wg_l1_loss(x, target, reduction);
-    return compared(&smooth_l1_loss, x, target, &(smooth_l1_options){beta}, reduction);
+    return reduced(&smooth_l1_loss, 2, (wg_tensor *[]){x, target}, &(smooth_l1_options){beta},
+                   reduction);
 }
 
 /* ---- bce_with_logits: y = w (p t log(1 + e^-x) + (1 - t) log(1 + e^x)). ---- */
 
 enum { LOGITS, TARGET, WEIGHT, POS_WEIGHT };
 
-/* The weights have to broadcast to the logits. */
+/* The weights must broadcast to the logits. */
 static int bce_with_logits_infer(wg_call *call) {
     const wg_spec *x = &call->input_specs[LOGITS];
     for (int i = WEIGHT; i < call->input_count; i++) {
@@ -260,7 +254,7 @@ static int bce_with_logits_decompose(wg_call *call) {
     return wg__set_output(call, weighted_bce(call));
 }
 
-/* One kernel without weights, else the composition. */
+/* A kernel if there are no weights, else the composition. */
 static int bce_with_logits_forward(wg_call *call) {
     if (!wg__input_at(call, WEIGHT) && !wg__input_at(call, POS_WEIGHT)) {
         wg_call pair = *call;
@@ -356,7 +350,8 @@ static const wg_op kl_div = {
 
 wg_tensor *wg_kl_div(wg_tensor *log_input, wg_tensor *target, bool log_target,
                      wg_reduction reduction) {
-    return compared(&kl_div, log_input, target, &(kl_div_options){log_target}, reduction);
+    return reduced(&kl_div, 2, (wg_tensor *[]){log_input, target}, &(kl_div_options){log_target},
+                   reduction);
 }
 
 /* ---- cosine_similarity: y = a b / (max(|a|, eps) max(|b|, eps)) along one axis. ---- */
@@ -406,7 +401,8 @@ static const wg_op cosine_similarity = {
 };
 
 wg_tensor *wg_cosine_similarity(wg_tensor *a, wg_tensor *b, int axis, double eps) {
-    return compared(&cosine_similarity, a, b, &(cosine_options){axis, eps}, WG_REDUCTION_NONE);
+    return reduced(&cosine_similarity, 2, (wg_tensor *[]){a, b}, &(cosine_options){axis, eps},
+                   WG_REDUCTION_NONE);
 }
 
 const wg__op_table wg__ops_loss = WG__OP_TABLE(&mse_loss, &l1_loss, &smooth_l1_loss,

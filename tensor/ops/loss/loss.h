@@ -1,10 +1,10 @@
-/* What the losses share: the check of wg_reduction, and the cross-entropies' options and rows. The
- * arithmetic of a row of logits gives its loss and then, over the logits themselves, its gradient.
+/* Common parts of the losses: the check of wg_reduction, and the cross-entropies' options and rows.
+ * A row of logits gives its loss; its gradient then overwrites the logits.
  *
  *     logits x (N, V)   -->   loss (N), log sum e^x (N)   -->   gradient (N, V)
  *
- * With label smoothing e, each of the V classes gets e / V of every target, which keeps 1 - e
- * (Szegedy et al. 2016, section 7). */
+ * Label smoothing e scales the target by 1 - e and adds e / V to each of the V classes (Szegedy et
+ * al. 2016, section 7). */
 #ifndef WG_TENSOR_OPS_LOSS_LOSS_H
 #define WG_TENSOR_OPS_LOSS_LOSS_H
 
@@ -18,7 +18,7 @@ typedef struct wg__loss_options {
     int64_t ignore_index;
     double smoothing;
     wg_reduction reduction;
-    bool rounds; /* products to bf16, of linear_cross_entropy in f32 */
+    bool rounds; /* linear_cross_entropy in f32: products round their operands to bf16 */
 } wg__loss_options;
 
 /* Checks the options of a public function, and fills `record` and the weight of the classes (or
@@ -27,14 +27,11 @@ int wg__take_loss_options(const char *where, wg_dtype dtype, int64_t ignore_inde
                           const wg_cross_entropy_options *options, wg__loss_options *record,
                           wg_tensor **weight);
 
-/* Class indices cast to i64, which the ops take. */
-wg_tensor *wg__as_classes(wg_tensor *target);
-
 /* The number of rows that are not ignored and whose largest logit is at the target: rank 0, i64. */
 wg_tensor *wg__count_correct(wg_tensor *logits, wg_tensor *target, int64_t ignore_index);
 
-/* Infers output 0: (), or (N) without reduction. -1 unless input `weight`, if there is one, has the
- * shape (V). */
+/* Infers output 0: (), or (N) without reduction. -1 unless input number `weight`, if present, has
+ * the shape (V). */
 int wg__infer_losses(wg_call *call, int64_t rows, int64_t classes, int weight);
 
 /* -1 with INDEX for a target that is neither a class nor ignored. Call this before the rows run:
@@ -47,16 +44,16 @@ typedef struct wg__loss_rows {
     int64_t width;
     wg__loss_options options;
     const char *x;         /* (N, V) */
-    const int64_t *target; /* (N); or */
-    const char *soft;      /* (N, V) */
+    const int64_t *target; /* (N): classes; NULL: soft targets */
+    const char *soft;      /* (N, V); NULL: class targets */
     const char *weight;    /* (V), or NULL */
     double weight_sum;     /* of all classes */
     char *log_sum;         /* (N): log sum e^x */
-    char *target_sum;      /* (N): of soft targets, smoothed and weighted */
+    char *target_sum;      /* (N): the sum of a row's soft targets, smoothed and weighted */
     double *loss;          /* (N) */
     bool *correct;         /* (N): whether the target has the largest logit; NULL: not wanted */
-    double denominator;    /* of gradients: the divisor of the sum of losses */
-    const char *cotangent; /* of gradients: (), or (N) */
+    double denominator;    /* for gradients: the divisor of the sum of losses */
+    const char *cotangent; /* for gradients: (), or (N) */
     char *gradient;        /* (N, V), may be x */
 } wg__loss_rows;
 
@@ -67,8 +64,8 @@ wg__loss_rows wg__loss_rows_of(const wg__loss_options *options, wg_dtype dtype, 
 /* The divisor of the sum of the losses: 1, N, or for class targets the sum of their weights. */
 double wg__loss_denominator(const wg__loss_rows *job, int64_t rows);
 
-/* Writes the output of the op from the losses of rows: reduced, or one by one, in the dtype of the
- * logits. */
+/* Writes the output of the op: the losses of the rows, reduced or not, in the dtype of the logits.
+ */
 void wg__reduce_losses(const wg__loss_rows *job, int64_t rows, char *out);
 
 /* Bodies of parallel loops over rows with class targets. The gradients need the log sums that the
@@ -76,6 +73,7 @@ void wg__reduce_losses(const wg__loss_rows *job, int64_t rows, char *out);
 void wg__class_losses(int64_t begin, int64_t end, void *job);
 void wg__class_gradients(int64_t begin, int64_t end, void *job);
 
+/* The grain of the parallel loops: rows for a task. */
 int64_t wg__loss_rows_at_once(int64_t width);
 
 /* Class targets for samples of 3, 4 or 5 rows, some of them ignored; for more rows, random classes
