@@ -1,4 +1,5 @@
-/* Normalisation over the last axis and of channels, fused. */
+/* Fused normalization: layer_norm and rms_norm over the last axis, batch_norm and
+ * normalize_channels over channels. */
 #include "tensor/ops/support.h"
 #include "tensor/simd/simd.h"
 
@@ -28,7 +29,7 @@ static double norm_flops(const wg_call *call) {
     return 8 * (double)wg__spec_count(&call->input_specs[X]);
 }
 
-/* ==== The last axis. Backward needs x and, of each row, a mean and a scale. ==== */
+/* ==== The last axis. Backward needs x, and a mean and a scale for each row. ==== */
 
 /* ---- layer_norm: h = (x - mean) / sqrt(var + eps),  y = h weight + bias.
  * With u = g weight: dx = (u - mean(u) - h mean(u h)) / sqrt(var + eps),
@@ -100,7 +101,7 @@ static int norm_infer(wg_call *call) {
     if (wg__check_kernel_dtype(call) < 0)
         return -1;
     if (x->ndim == 0 || x->shape[x->ndim - 1] == 0)
-        return wg__op_fail(call, WG_ERROR_SHAPE, "the last axis has no elements to normalise");
+        return wg__op_fail(call, WG_ERROR_SHAPE, "the last axis has no elements to normalize");
     for (int i = WEIGHT; i < call->input_count; i++) {
         const wg_spec *p = &call->input_specs[i];
         if (p->ndim < 0)
@@ -116,8 +117,8 @@ static int norm_infer(wg_call *call) {
     return 0;
 }
 
-/* Fills the members that forward and backward share. Operands that are not contiguous are copied;
- * the copies live as long as the scope of the call. */
+/* Fills the members that both forward and backward need. Contiguous copies of operands live as long
+ * as the scope of the call. */
 static int begin_rows(const wg_call *call, norm_job *job) {
     wg_tensor *dense[3] = {NULL};
     for (int i = X; i < call->input_count; i++)
@@ -139,10 +140,6 @@ static int begin_rows(const wg_call *call, norm_job *job) {
     return 0;
 }
 
-static int64_t rows_of_grain(int64_t width) {
-    return 1 + WG__GRAIN / 2 / width;
-}
-
 static int norm_forward(wg_call *call) {
     norm_job job;
     if (begin_rows(call, &job) < 0)
@@ -155,7 +152,7 @@ static int norm_forward(wg_call *call) {
     job.mean = wg_tensor_data(call->saved[0]);
     job.scale = wg_tensor_data(call->saved[1]);
     job.y = wg_tensor_data(call->outputs[0]);
-    wg__parallel_for(job.rows, rows_of_grain(job.width), normalize_rows, &job);
+    wg__parallel_for(job.rows, 1 + WG__GRAIN / 2 / job.width, normalize_rows, &job);
     return 0;
 }
 
@@ -188,7 +185,7 @@ static int norm_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gra
     job.wants_weight = wg__wants(call, WEIGHT);
     job.wants_bias = wg__wants(call, BIAS);
     /* Enough rows in a chunk to make adding up its partial sums cheap. */
-    job.rows_a_chunk = rows_of_grain(job.width) > 16 ? rows_of_grain(job.width) : 16;
+    job.rows_a_chunk = wg__larger(1 + WG__GRAIN / 2 / job.width, 16);
     int64_t chunks = (job.rows + job.rows_a_chunk - 1) / job.rows_a_chunk;
     wg_tensor *partial = NULL;
     if (job.wants_weight || job.wants_bias) {
@@ -238,7 +235,7 @@ WG__EXAMPLES(rms_norm, norm_options, (wg__sample_normal), {{1e-5, false}, "2 3 5
              {{0.125, true}, "3 1 4, -"}, {{1e-5, false}, "2 2 6, 6"}, {{0.125, true}, "2 2 6, 6"})
 WG__LARGE_BY(rms_norm, norm_options, (wg__sample_normal_f32), "4096 1024, 1024", 1e-5, false)
 
-/* The members that all records share; the functions of RULES_infer and so on. */
+/* The common members of the records. The functions are RULES_infer and so on. */
 #define NORM(NAME, RULES, MIN_INPUTS, INPUTS, OUTPUTS, DOC)                                        \
     WG__OP_OF(#NAME, MIN_INPUTS, INPUTS, OUTPUTS, DOC),                                            \
         .options_size = sizeof(norm_options), .saves_inputs = (1 << (INPUTS)) - 1,                 \
@@ -282,27 +279,27 @@ wg_tensor *wg_rms_norm_op(wg_tensor *x, wg_tensor *weight, double eps, bool eps_
     return apply_norm(&rms_norm, x, weight, NULL, (norm_options){eps, eps_outside});
 }
 
-/* ==== Channels, axis 1: by the statistics of the batch, or by given ones.
+/* ==== Channels, axis 1: by the statistics of the batch, or by given statistics.
  *
- *     x (B, C, ...) is B C rows of S places. A block is worked on from the first sum to the last
- *     result while it is in the cache:
+ *     x (B, C, ...) is B C rows of S places. All passes over a block run before the next block, so
+ *     that the block stays in the cache:
  *
  *     many places: a channel, in B rows of S           few: channels side by side, S columns each
  *
  *         image 0   | ....c.... |                          image 0   | c c c d d d e e e |
  *         image 1   | ....c.... |                          image 1   | c c c d d d e e e |
  *
- * Blocks do not depend on the number of threads, and each adds its images in their order. Sums are
- * of at most SUM_ROWS rows or PIECE elements in the dtype of x, and in f64 beyond. ==== */
+ * Blocks do not depend on the number of threads, and each block adds its images in their order.
+ * Sums of up to SUM_ROWS rows or PIECE elements are in the dtype of x, longer sums in f64. ==== */
 
 enum {
-    COLUMNS = 128, /* of a block of channels side by side, at most */
+    COLUMNS = 128, /* the maximum width of a block of channels side by side */
     MANY_PLACES = 64,
     SUM_ROWS = 64,
     PIECE = 2048
 };
 
-/* A row of coefficients: of a block's columns, or one number. */
+/* A row of coefficients: one for each column of a block, or a single number. */
 typedef union column_row {
     float f32[COLUMNS];
     double f64[COLUMNS];
@@ -327,17 +324,17 @@ struct channel_job {
     const char *x, *weight, *bias, *mean, *variance; /* (B, C, S) and four of (C), or NULL */
     char *y, *new_mean, *new_variance;               /* results */
     const char *dy, *dmean, *dvariance;              /* cotangents, or NULL */
-    char *dx;                                        /* NULL if it is not wanted */
-    char *gradients[4];                              /* of the inputs after x, or NULL; added to */
-    void (*run)(const block *block);                 /* the work on each block */
+    char *dx;                                        /* NULL: not wanted */
+    char *gradients[4];              /* of the inputs after x, accumulated; NULL: not wanted */
+    void (*run)(const block *block); /* the work on each block */
 };
 
-/* The bytes from the beginning of an array like x to the block's row of an image. */
+/* The offset in bytes of the block's row of an image, in an array like x. */
 static int64_t row_of(const block *b, int64_t image) {
     return (image * b->job->channels + b->first) * b->job->places * b->job->size;
 }
 
-/* Number `channel` of the block in an array of (channels); `otherwise` where that is NULL. */
+/* Element `channel` of the block in an array (C); `otherwise` if the array is NULL. */
 static double number(const block *b, const char *array, int64_t channel, double otherwise) {
     const wg_dtype dtype = b->job->dtype;
     return array ? wg__element(dtype, array + (b->first + channel) * b->job->size) : otherwise;
@@ -347,7 +344,7 @@ static void set_number(const block *b, char *array, int64_t channel, double valu
     wg__set_element(b->job->dtype, array + (b->first + channel) * b->job->size, value);
 }
 
-/* Writes a channel's coefficient for all its columns. */
+/* Writes a channel's coefficient to all its columns. */
 static void set_columns(const block *b, column_row *row, int64_t channel, double value) {
     const int64_t places = b->job->by_columns ? b->job->places : 1;
     for (int64_t i = channel * places; i < (channel + 1) * places; i++)
@@ -357,8 +354,8 @@ static void set_columns(const block *b, column_row *row, int64_t channel, double
             row->f64[i] = value;
 }
 
-/* totals += a row, summed over the columns of each channel; the row becomes zeros. */
-static void take_sums(const block *b, column_row *row, double *totals) {
+/* Adds a row, summed over the columns of each channel, to `totals`, and clears the row. */
+static void flush_sums(const block *b, column_row *row, double *totals) {
     for (int64_t channel = 0; channel < b->count; channel++)
         for (int64_t i = 0; i < b->job->places; i++) {
             const int64_t column = channel * b->job->places + i;
@@ -378,16 +375,16 @@ static void moments_of_rows(const block *b, double *mean, double *variance) {
             double piece_mean, piece_variance;
             job->simd->rows.moments(n, job->x + row_of(b, image) + i * job->size, &piece_mean,
                                     &piece_variance);
-            const double added = (double)n, total = count + added, apart = piece_mean - *mean;
-            squares = squares + piece_variance * added + apart * apart * count * added / total;
-            *mean += apart * added / total;
+            const double added = (double)n, total = count + added, delta = piece_mean - *mean;
+            squares = squares + piece_variance * added + delta * delta * count * added / total;
+            *mean += delta * added / total;
             count = total;
         }
     *variance = squares / count;
 }
 
-/* Adds g and (x - center) g over all images and places to the totals of the block's channels, where
- * a NULL g means x - center. */
+/* Adds g and (x - center) g over all images and places to the totals of the block's channels. A
+ * NULL g stands for x - center. */
 static void add_centered_columns(const block *b, const column_row *center, const char *g,
                                  double *sum, double *sum_x) {
     const channel_job *job = b->job;
@@ -397,32 +394,32 @@ static void add_centered_columns(const block *b, const column_row *center, const
         job->simd->rows.add_centered(b->count * job->places, job->x + row, center,
                                      g ? g + row : NULL, &part, &part_x);
         if ((image + 1) % SUM_ROWS == 0 || image + 1 == job->images) {
-            take_sums(b, &part, sum);
-            take_sums(b, &part_x, sum_x);
+            flush_sums(b, &part, sum);
+            flush_sums(b, &part_x, sum_x);
         }
     }
 }
 
-/* In two passes: the variance is computed from differences from the mean. */
+/* Two passes: first the mean, then the variance from the differences from the mean. */
 static void moments_of_columns(const block *b, double *mean, double *variance) {
     const channel_job *job = b->job;
     const double count = (double)(job->images * job->places);
-    double apart[COLUMNS] = {0};
+    double deviations[COLUMNS] = {0};
     column_row center = {{0}};
     for (int64_t image = 0; image < job->images; image += SUM_ROWS) {
         const int64_t rows = wg__smaller(job->images - image, SUM_ROWS);
         job->simd->rows.add(rows, b->count * job->places, job->channels * job->places,
                             job->x + row_of(b, image), &center);
-        take_sums(b, &center, mean);
+        flush_sums(b, &center, mean);
     }
     for (int64_t channel = 0; channel < b->count; channel++) {
         mean[channel] /= count;
         set_columns(b, &center, channel, mean[channel]);
     }
-    add_centered_columns(b, &center, NULL, apart, variance);
-    /* The sum of the differences is not 0: they are from the mean that the dtype holds. */
+    add_centered_columns(b, &center, NULL, deviations, variance);
+    /* The sum of the differences is not 0, since the mean was rounded to the dtype. */
     for (int64_t channel = 0; channel < b->count; channel++) {
-        const double off = apart[channel] / count;
+        const double off = deviations[channel] / count;
         variance[channel] = variance[channel] / count - off * off;
     }
 }
@@ -455,8 +452,8 @@ typedef struct columns {
     column_row center, scale, shift, g_center, share;
 } columns;
 
-/* Writes (x - center) scale + shift + (g - g_center) share to the rows of images begin to end of a
- * block, without the last term where g is NULL. */
+/* Writes (x - center) scale + shift + (g - g_center) share to the rows of images [begin, end) of a
+ * block, without the last term if g is NULL. */
 static void write_rows(const block *b, const columns *k, int64_t begin, int64_t end, const char *x,
                        const char *g, char *y) {
     for (int64_t image = begin; image < end; image++) {
@@ -489,8 +486,8 @@ static void run_job(channel_job *job, void (*run)(const block *block)) {
                          1 + WG__GRAIN / 4 / elements, run_blocks, job);
 }
 
-/* Finds the elements of a tensor, or of a contiguous copy, which lives as long as the scope of the
- * call. NULL stays NULL. False for lack of memory. */
+/* The elements of a tensor, or of a contiguous copy that lives as long as the scope of the call.
+ * NULL stays NULL. False if out of memory. */
 static bool read_elements(wg_tensor *x, const char **elements) {
     wg_tensor *dense = x ? wg_contiguous(x) : NULL;
     *elements = wg_tensor_data(dense);
@@ -533,7 +530,8 @@ static int check_channels(const wg_call *call) {
     return 0;
 }
 
-/* Makes the gradient of x, which will be written, and the others as zeros, unless they exist. */
+/* Allocates the gradient of x, which is overwritten, and makes the gradients of all later inputs
+ * zeros, unless they exist. */
 static int begin_gradients(const wg_call *call, channel_job *job, wg_tensor **gradients) {
     if (wg__wants(call, X)) {
         gradients[X] = wg__tensor_new(&call->input_specs[X]);
@@ -667,7 +665,8 @@ static int batch_norm_decompose(wg_call *call) {
     return call->outputs[Y] && call->outputs[MEAN] && call->outputs[VARIANCE] ? 0 : -1;
 }
 
-/* Few places and many, one and more than a vector has lanes, and more channels than a block. */
+/* Few and many places, a single place and more than the lanes of a vector, and more channels than a
+ * block. */
 WG__EXAMPLES(batch_norm, norm_options, (wg__sample_normal), {{.eps = 1e-5}, "4 3, 3, 3"},
              {{.eps = 1e-2}, "2 3 5, -, 3"}, {{.eps = 1e-5}, "2 2 9 8, 2, -"},
              {{.eps = 1e-2}, "3 260, 260, 260"})
@@ -680,8 +679,8 @@ static const wg_op batch_norm = {
          "optional"),
     .saves_outputs = 1 << MEAN | 1 << VARIANCE};
 
-/* Casts operands to their common dtype, and bf16 to f32. False if the first is NULL or a cast
- * fails. */
+/* Casts operands to their common dtype, and bf16 to f32. False if the first operand is NULL or a
+ * cast fails. */
 static bool widen_all(int count, wg_tensor **tensors) {
     bool all = wg__promote_all(count, tensors);
     for (int i = 0; i < count && all; i++)
@@ -713,7 +712,7 @@ static int normalize_channels_infer(wg_call *call) {
     return check_channels(call);
 }
 
-/* Sets the coefficients of y, and of dx, which has no center and no shift. */
+/* Sets the scale of y and of dx; dx has no center and no shift. */
 static void set_scale(const block *b, columns *k) {
     const channel_job *job = b->job;
     for (int64_t channel = 0; channel < b->count; channel++) {
@@ -723,7 +722,7 @@ static void set_scale(const block *b, columns *k) {
     }
 }
 
-/* The rows of images begin to end of a block. */
+/* Normalizes the rows of images [begin, end) of a block. */
 static void write_given(const block *b, int64_t begin, int64_t end) {
     columns k;
     set_scale(b, &k);
@@ -738,7 +737,7 @@ static void normalize_given_block(const block *b) {
     write_given(b, 0, b->job->images);
 }
 
-/* Rows of many places, in the order of memory: no sum needs all rows of a channel. */
+/* Rows of many places, in the order of memory: forward by given statistics needs no sums. */
 static void normalize_given_rows(int64_t begin, int64_t end, void *context) {
     const channel_job *job = context;
     for (int64_t row = begin; row < end; row++) {

@@ -1,6 +1,6 @@
-/* Reductions over axes: sums and moments, the product, the p-norm, logsumexp, extrema and their
- * places, any, all and count_nonzero. Sums and products of f32 and bf16 accumulate in f64, which
- * keeps up with memory and rounds once, at the end. */
+/* Reductions over axes: sum, mean, var, std, prod, norm, logsumexp, max, min, argmax, argmin, any,
+ * all and count_nonzero. Sums and products of f32 and bf16 accumulate in f64, at the speed of
+ * memory, and round once, at the end. */
 #include "tensor/ops/reduce/reduction.h"
 #include "tensor/ops/support.h"
 #include "tensor/simd/simd.h"
@@ -9,17 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- What the records share ---- */
+/* ---- Common parts of the records ---- */
 
 /* The options of every reduction begin with these. */
 typedef struct reduction_options {
-    int64_t mask; /* of the axes that are reduced */
+    int64_t mask; /* of the reduced axes */
     bool keepdim;
 } reduction_options;
-
-static int64_t mask_of(const wg_call *call) {
-    return ((const reduction_options *)call->options)->mask;
-}
 
 /* Sets the mask; false if x is NULL, or after an error. */
 static bool find_axes(reduction_options *options, const wg_tensor *x, int axis_count,
@@ -37,7 +33,7 @@ static wg_tensor *reduce_apply(const wg_op *op, wg_tensor *x, int axis_count, co
                                                              : NULL;
 }
 
-/* The number of elements that are reduced to one. */
+/* The number of elements of x for an element of the output. */
 static int64_t reduced_count(const wg_spec *x, int64_t mask) {
     int64_t count = 1;
     for (int i = 0; i < x->ndim; i++)
@@ -46,7 +42,7 @@ static int64_t reduced_count(const wg_spec *x, int64_t mask) {
     return count;
 }
 
-/* Lists all axes in `order`, the reduced ones last; returns how many are kept. */
+/* Lists all axes in `order`, the reduced axes last; returns the number of kept axes. */
 static int reduced_last(int ndim, int64_t mask, int64_t *order) {
     int count = 0, kept = 0;
     for (int reduced = 0; reduced < 2; reduced++) {
@@ -58,7 +54,7 @@ static int reduced_last(int ndim, int64_t mask, int64_t *order) {
     return kept;
 }
 
-/* Output 0 has the reduced shape and that dtype. */
+/* Output 0 has the reduced shape and `dtype`. */
 static int infer_reduced(wg_call *call, wg_dtype dtype) {
     const reduction_options *options = call->options;
     wg__reduced_spec(&call->input_specs[0], options->mask, options->keepdim,
@@ -74,12 +70,13 @@ static int infer_total(wg_call *call) {
 }
 
 static int reduce_call(wg_call *call, const wg__reduction *kernels) {
-    return wg__reduce(&kernels[call->input_specs[0].dtype], call->inputs[0], mask_of(call),
+    const reduction_options *options = call->options;
+    return wg__reduce(&kernels[call->input_specs[0].dtype], call->inputs[0], options->mask,
                       call->outputs[0]);
 }
 
-/* NAME_forward from the kernels NAME_f32, NAME_f64, NAME_bf16 and so on, with these types of
- * accumulators; bf16 has the type of f32. Bools are read as u8. */
+/* NAME_forward from the kernels NAME_f32, NAME_f64 and so on, with accumulators of type F32, F64
+ * and so on; bf16 accumulates as f32 does. Bools are read as u8. */
 #define REDUCE_FORWARD(NAME, F32, F64, I32, I64, U8)                                               \
     static int NAME##_forward(wg_call *call) {                                                     \
         static const wg__reduction kernels[WG_DTYPE_COUNT] = {                                     \
@@ -90,10 +87,11 @@ static int reduce_call(wg_call *call, const wg__reduction *kernels) {
         return reduce_call(call, kernels);                                                         \
     }
 
-/* A tensor of the output's shape with the reduced axes put back as 1. */
+/* A tensor of the output's shape, with the reduced axes restored as size 1. */
 static wg_tensor *with_axes(wg_tensor *reduced, const wg_call *call) {
+    const reduction_options *options = call->options;
     wg_spec spec;
-    wg__reduced_spec(&call->input_specs[0], mask_of(call), true, &spec);
+    wg__reduced_spec(&call->input_specs[0], options->mask, true, &spec);
     return wg_reshape(reduced, spec.ndim, spec.shape);
 }
 
@@ -108,32 +106,23 @@ static wg_tensor *sum_over(wg_tensor *x, const wg_call *call) {
     return count == 0 ? x : wg_sum(x, count, axes, options->keepdim);
 }
 
-/* The vjp and the jvp from the derivative of the output by each element of input 0, in the shape of
- * input 0. NULL is 0, or after an error gives -1. */
-static int vjp_by(const wg_call *call, wg_tensor *derivative, wg_tensor *const *cotangents,
-                  wg_tensor **gradients) {
-    gradients[0] = wg_mul(derivative, with_axes(cotangents[0], call));
-    return wg__vjp_status();
-}
-
-static int jvp_by(const wg_call *call, wg_tensor *derivative, wg_tensor *const *tangents,
-                  wg_tensor **output_tangents) {
-    output_tangents[0] = sum_over(wg_mul(derivative, tangents[0]), call);
-    return wg__vjp_status();
-}
-
-/* Defines NAME_vjp and NAME_jvp from that derivative, an expression in `call`. */
+/* Defines NAME_vjp and NAME_jvp from the derivative of the output by each element of input 0, an
+ * expression in `call`, in the shape of input 0. A NULL derivative is 0, or gives -1 after an
+ * error. */
 #define DERIVATIVES_BY(NAME, DERIVATIVE)                                                           \
     static int NAME##_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {    \
-        return vjp_by(call, DERIVATIVE, cotangents, gradients);                                    \
+        wg_tensor *derivative = DERIVATIVE;                                                        \
+        gradients[0] = wg_mul(derivative, with_axes(cotangents[0], call));                         \
+        return wg__vjp_status();                                                                   \
     }                                                                                              \
     static int NAME##_jvp(wg_call *call, wg_tensor *const *tangents,                               \
                           wg_tensor **output_tangents) {                                           \
-        return jvp_by(call, DERIVATIVE, tangents, output_tangents);                                \
+        wg_tensor *derivative = DERIVATIVE;                                                        \
+        output_tangents[0] = sum_over(wg_mul(derivative, tangents[0]), call);                      \
+        return wg__vjp_status();                                                                   \
     }
 
-/* How tied elements share a gradient: 1 / n for each of the n chosen elements of input 0 that are
- * reduced to one output, 0 elsewhere. */
+/* The derivative at ties: 1 / n for each of the n chosen elements of an output, 0 elsewhere. */
 static wg_tensor *shares_of(wg_tensor *chosen, const wg_call *call) {
     chosen = wg_cast(chosen, call->input_specs[0].dtype);
     return wg_div(chosen, with_axes(sum_over(chosen, call), call));
@@ -155,16 +144,17 @@ static double reduce_flops(const wg_call *call) {
     return (double)wg__spec_count(&call->input_specs[0]);
 }
 
-/* The members that the records share; an op with a derivative by its operand and its result. */
+/* The common members of the records. DERIVED: of an op whose derivative, DERIVATIVE_vjp and
+ * DERIVATIVE_jvp, needs the operand and the result. */
 #define REDUCTION(NAME, DOC)                                                                       \
     WG__OP(#NAME, 1, DOC), .options_size = sizeof(reduction_options),                              \
                            .batch = wg__batch_reduction, .bench = reduction_bench,                 \
                            .flops = reduce_flops, .forward = NAME##_forward
-#define DERIVED(NAME, SAMPLE, DOC)                                                                 \
+#define DERIVED(NAME, DERIVATIVE, SAMPLE, DOC)                                                     \
     REDUCTION(NAME, DOC), .sample = SAMPLE, .saves_inputs = 1, .saves_outputs = 1,                 \
-                          .differentiable = 1, .vjp = NAME##_vjp, .jvp = NAME##_jvp
+                          .differentiable = 1, .vjp = DERIVATIVE##_vjp, .jvp = DERIVATIVE##_jvp
 
-/* The public function of a reduction with that record. */
+/* The public function wg_NAME of the record OP. */
 #define FUNCTION(NAME, OP)                                                                         \
     wg_tensor *wg_##NAME(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim) {        \
         return reduce_apply(&OP, x, axis_count, axes, &(reduction_options){0, keepdim});           \
@@ -185,7 +175,7 @@ static double reduce_flops(const wg_call *call) {
 
 TOTAL(sum, 0, a + b)
 
-/* Runs of fewer elements are not worth a vector kernel. */
+/* The minimum length of a run for the vector kernel. */
 enum { LONG_RUN = 64 };
 
 static void sum_run(int64_t count, void *to, const void *x, int64_t stride) {
@@ -248,7 +238,7 @@ static wg_tensor *variance_of(wg_tensor *x, const moment_options *options) {
     return wg_affine(total, n > 0 ? 1 / n : INFINITY, 0);
 }
 
-/* The square root. Where the variance is 0 its derivative is 0, as in PyTorch, instead of inf. */
+/* The square root. At a variance of 0 its derivative is 0, as in PyTorch, instead of inf. */
 static wg_tensor *deviation_of(wg_tensor *x, const moment_options *options) {
     wg_tensor *variance = variance_of(x, options);
     if (!variance)
@@ -258,13 +248,14 @@ static wg_tensor *deviation_of(wg_tensor *x, const moment_options *options) {
     return wg_where(is_zero, zero, root);
 }
 
-/* Corrections of 0 and 1; a single element has no variance with 1, and a kink of the root with
- * 0. */
+/* Corrections of 0 and 1. No sample reduces a single element: its variance is NaN with correction
+ * 1, and its std has a kink with 0. */
 WG__EXAMPLES(moment, moment_options, (wg__sample_distinct), {{{3, false}, 0}, "2 3"},
              {{{2, false}, 1}, "2 3"}, {{{5, true}, 0}, "2 3 2"}, {{{1, false}, 1}, "3 1 2"})
 WG__LARGE(moment, moment_options, "4096 1024", {2, false}, 1)
 
-/* The op NAME, which is composed by COMPUTE in f32 at least, and rounded to bf16 if input 0 is. */
+/* The op NAME, composed by COMPUTE in f32 at least. The result is rounded to bf16 if input 0 is
+ * bf16. */
 #define COMPOSED(NAME, COMPUTE, KIND, DOC)                                                         \
     static int NAME##_decompose(wg_call *call) {                                                   \
         wg_tensor *x = wg__widen(wg__as_float(call->inputs[0]));                                   \
@@ -323,7 +314,7 @@ wg_tensor *wg_sum_to(wg_tensor *x, int ndim, const int64_t *shape) {
 }
 
 /* ---- prod: y = the product over the axes; integers and bools in i64, wrapping around.
- * dx_i = g times the product of all others. ---- */
+ * dx_i = g times the product of all other elements. ---- */
 
 TOTAL(prod, 1, a *b)
 REDUCE_FORWARD(prod, double, double, uint64_t, uint64_t, uint64_t)
@@ -352,7 +343,7 @@ typedef struct others_job {
     void *y;
 } others_job;
 
-enum { LINES = 4 }; /* side by side, so that no product waits for the one before */
+enum { LINES = 4 }; /* lines computed together, so that their multiplications overlap */
 
 /* y_i = the product of all x_j with j != i, along `lines` lines. */
 #define OTHERS(NAME, TYPE)                                                                         \
@@ -390,19 +381,20 @@ static void run_others(int64_t begin, int64_t end, void *context) {
 }
 
 /* For each element the product of all other elements over the axes, without a division: the product
- * of the elements before it times the product of the elements after it. Recorded, unless it is
- * `alone`: then a kernel computes it. */
-static wg_tensor *products_of_others(const wg_call *call, bool alone) {
+ * of the elements before it times the product of the elements after it. Made of recorded ops; with
+ * `unrecorded`, by a kernel. */
+static wg_tensor *products_of_others(const wg_call *call, bool unrecorded) {
     wg_tensor *x = call->inputs[0];
+    const reduction_options *options = call->options;
     int64_t order[WG_MAX_DIMS], shape[WG_MAX_DIMS], n = 1, last = -1;
-    const int kept = reduced_last(x->spec.ndim, mask_of(call), order);
+    const int kept = reduced_last(x->spec.ndim, options->mask, order);
     for (int i = 0; i < x->spec.ndim; i++) {
         shape[i < kept ? i : kept] = x->spec.shape[order[i]];
         n *= i < kept ? 1 : x->spec.shape[order[i]];
     }
     shape[kept] = n;
     wg_tensor *lines = wg_reshape(wg_permute(x, x->spec.ndim, order), kept + 1, shape);
-    if (!alone || (x->spec.dtype != WG_F32 && x->spec.dtype != WG_F64)) {
+    if (!unrecorded || (x->spec.dtype != WG_F32 && x->spec.dtype != WG_F64)) {
         wg_tensor *after = wg_flip(products_before(wg_flip(lines, 1, &last)), 1, &last);
         return from_lines(wg_mul(products_before(lines), after), order, &x->spec);
     }
@@ -416,7 +408,7 @@ static wg_tensor *products_of_others(const wg_call *call, bool alone) {
 }
 
 /* dy/dx: y / x, unless a product is zero, infinite or NaN. */
-static wg_tensor *prod_derivative(const wg_call *call, bool alone) {
+static wg_tensor *prod_derivative(const wg_call *call, bool unrecorded) {
     wg_tensor *y = call->outputs[0];
     wg_scope scope;
     wg_scope_begin(&scope);
@@ -427,15 +419,20 @@ static wg_tensor *prod_derivative(const wg_call *call, bool alone) {
                                    wg_item(wg_max(size, 0, NULL, false)) < INFINITY));
     wg_set_grad_enabled(recording);
     wg_scope_end(&scope, NULL);
-    return regular ? wg_div(with_axes(y, call), call->inputs[0]) : products_of_others(call, alone);
+    return regular ? wg_div(with_axes(y, call), call->inputs[0])
+                   : products_of_others(call, unrecorded);
 }
 
 static int prod_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    return vjp_by(call, prod_derivative(call, !call->create_graph), cotangents, gradients);
+    wg_tensor *derivative = prod_derivative(call, !call->create_graph);
+    gradients[0] = wg_mul(derivative, with_axes(cotangents[0], call));
+    return wg__vjp_status();
 }
 
 static int prod_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
-    return jvp_by(call, prod_derivative(call, false), tangents, output_tangents);
+    wg_tensor *derivative = prod_derivative(call, false);
+    output_tangents[0] = sum_over(wg_mul(derivative, tangents[0]), call);
+    return wg__vjp_status();
 }
 
 /* Lines with no, one and two zeros. */
@@ -454,17 +451,17 @@ static int prod_sample(int index, wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op prod = {
-    DERIVED(prod, prod_sample,
+    DERIVED(prod, prod, prod_sample,
             "y = the product over the given axes; integers and bools in i64. The gradient is right "
             "beside zeros, too."),
     .infer = infer_total};
 
 FUNCTION(prod, prod)
 
-/* ---- norm: y = (sum |x|^p)^(1/p); p = inf: the largest |x|; -inf: the smallest; 0: how many are
- * not 0.
+/* ---- norm: y = (sum |x|^p)^(1/p); p = inf: the largest |x|; -inf: the smallest |x|; 0: the number
+ * of nonzero elements.
  * dx = g sign(x) (|x| / y)^(p-1), 0 where y is 0; for p < 1 also where x is 0. For +-inf the
- * elements tied for y share g evenly. ---- */
+ * elements with |x| = y share g evenly. ---- */
 
 typedef struct norm_options {
     reduction_options reduce;
@@ -487,11 +484,10 @@ static inline uint16_t root_bf16(double x) {
     return wg__f64_to_bf16(sqrt(x));
 }
 
-/* b instead of a if it is over a. NaN is the only value that differs from itself; no comparison
- * replaces an accumulator that is NaN. */
+/* b if OVER is true or b is NaN, else a. Comparisons with a NaN a are false, so that it stays. */
 #define OR_NAN(OVER) ((OVER) | (b != b)) ? b : a
 
-/* The kernels of a norm: elements are read by F32, F64 and BF16. bf16 accumulates as f32 does. */
+/* The kernels of a norm: F32, F64 and BF16 read the elements. bf16 accumulates as f32 does. */
 #define NORM(NAME, F32, F64, BF16, ACCUMULATOR, NEUTRAL, JOIN, WRITE, WRITE_BF16)                  \
     WG__REDUCTION(NAME##_f32, float, F32, ACCUMULATOR, NEUTRAL, JOIN, float, WRITE)                \
     WG__REDUCTION(NAME##_f64, double, F64, double, NEUTRAL, JOIN, double, WRITE)                   \
@@ -520,7 +516,7 @@ static int norm_infer(wg_call *call) {
     return infer_reduced(call, call->input_specs[0].dtype);
 }
 
-/* p other than 0, 1, 2 and infinities is composed; bf16 by way of f32. */
+/* Orders without kernels are composed of other ops; bf16 is computed in f32. */
 static int norm_forward(wg_call *call) {
     const double p = ((const norm_options *)call->options)->p;
     const wg__reduction *kernels = p == 2           ? norm_2
@@ -536,7 +532,8 @@ static int norm_forward(wg_call *call) {
     return y ? wg_copy_(call->outputs[0], y) : -1;
 }
 
-/* dy/dx; NULL for p = 0. The elements where |x| is y, or NaN, share the gradient of p = +-inf. */
+/* dy/dx; NULL for p = 0. For p = +-inf the elements with |x| = y, or with NaN, share the gradient.
+ */
 static wg_tensor *norm_derivative(wg_call *call) {
     const double p = ((const norm_options *)call->options)->p;
     wg_tensor *x = call->inputs[0], *y = with_axes(call->outputs[0], call);
@@ -562,7 +559,7 @@ static wg_tensor *norm_derivative(wg_call *call) {
 
 DERIVATIVES_BY(norm, norm_derivative(call))
 
-/* Magnitudes that differ, none of them 0. */
+/* Distinct magnitudes other than 0. */
 static wg_tensor *sample_sizes(wg_generator *generator, int ndim, const int64_t *shape) {
     return wg_affine(wg__sample_distinct(generator, ndim, shape), 1, 0.0625);
 }
@@ -599,10 +596,10 @@ wg_tensor *wg_norm(wg_tensor *x, double p, int axis_count, const int64_t *axes, 
 
 /* ==== The logarithm of a sum of exponentials.
  *
- * The reduced axes are brought to the end and joined, so that each output is made of a row; long
+ * The reduced axes are moved to the end and merged, so that an output is the result of a row. Long
  * rows are cut into parts; each part gives its maximum m and its sum of e^(x - m). ==== */
 
-/* Elements of a part, at most. */
+/* The maximum number of elements of a part. */
 #define PART (1 << 17)
 
 typedef struct part {
@@ -641,8 +638,9 @@ static int logsumexp_infer(wg_call *call) {
 static int logsumexp_forward(wg_call *call) {
     wg_tensor *y = call->outputs[0];
     const int ndim = call->inputs[0]->spec.ndim;
+    const reduction_options *options = call->options;
     int64_t order[WG_MAX_DIMS];
-    reduced_last(ndim, mask_of(call), order);
+    reduced_last(ndim, options->mask, order);
     const wg_tensor *x = wg_contiguous(wg_permute(call->inputs[0], ndim, order));
     const int64_t count = wg__spec_count(&y->spec);
     if (!x || count == 0)
@@ -661,7 +659,7 @@ static int logsumexp_forward(wg_call *call) {
                          &rows);
     for (int64_t i = 0; i < count; i++) {
         const part *part = rows.part + i * rows.parts;
-        double max = -INFINITY, sum = 0; /* an infinite or undefined maximum is the result */
+        double max = -INFINITY, sum = 0; /* an infinite or NaN maximum is the result */
         for (int64_t k = 0; k < rows.parts; k++)
             if (part[k].max > max || isnan(part[k].max))
                 max = part[k].max;
@@ -678,7 +676,7 @@ static int logsumexp_forward(wg_call *call) {
 DERIVATIVES_BY(logsumexp, wg_exp(wg_sub(call->inputs[0], with_axes(call->outputs[0], call))))
 
 static const wg_op logsumexp = {
-    DERIVED(logsumexp, reduction_sample,
+    DERIVED(logsumexp, logsumexp, reduction_sample,
             "y = log sum e^x over the given axes, computed from x - max."),
     .infer = logsumexp_infer};
 
@@ -693,21 +691,21 @@ wg_tensor *wg_logsumexp(wg_tensor *x, int axis_count, const int64_t *axes, bool 
  * dx = g shared evenly among the elements equal to y. Kinks where there are ties. ---- */
 
 static int minmax_infer(wg_call *call) {
-    if (reduced_count(&call->input_specs[0], mask_of(call)) == 0)
+    const reduction_options *options = call->options;
+    if (reduced_count(&call->input_specs[0], options->mask) == 0)
         return wg__op_fail(call, WG_ERROR_SHAPE, "there are no elements to choose from");
     return infer_reduced(call, call->input_specs[0].dtype);
 }
 
-/* dy/dx, shared among the elements that are equal to y; all NaN where y is NaN, as PyTorch. */
-static wg_tensor *tie_shares(wg_call *call) {
-    return shares_of(wg_eq(call->inputs[0], with_axes(call->outputs[0], call)), call);
+/* dy/dx: the elements equal to y share the gradient; all NaN if y is NaN, as in PyTorch. */
+static wg_tensor *minmax_derivative(const wg_call *call) {
+    wg_tensor *y = with_axes(call->outputs[0], call);
+    return shares_of(wg_eq(call->inputs[0], y), call);
 }
 
-DERIVATIVES_BY(max, tie_shares(call))
-DERIVATIVES_BY(min, tie_shares(call))
+DERIVATIVES_BY(minmax, minmax_derivative(call))
 
-/* The op NAME, which takes b instead of a where b OVER a, from the neutral values LOWEST,
- * LOWEST_I32 and so on. */
+/* The op NAME: b replaces a if b OVER a. The neutral values are LOWEST, LOWEST_I32 and so on. */
 #define EXTREMUM(NAME, OVER, LOWEST, LOWEST_I32, LOWEST_I64, LOWEST_U8, ADJECTIVE)                 \
     WG__REDUCTION(NAME##_f32, float, , float, LOWEST, OR_NAN(b OVER a), float, )                   \
     WG__REDUCTION(NAME##_f64, double, , double, LOWEST, OR_NAN(b OVER a), double, )                \
@@ -718,7 +716,7 @@ DERIVATIVES_BY(min, tie_shares(call))
     WG__REDUCTION(NAME##_u8, uint8_t, , uint8_t, LOWEST_U8, b OVER a ? b : a, uint8_t, )           \
     REDUCE_FORWARD(NAME, float, double, int32_t, int64_t, uint8_t)                                 \
     static const wg_op NAME##_op = {                                                               \
-        DERIVED(NAME, reduction_sample,                                                            \
+        DERIVED(NAME, minmax, reduction_sample,                                                    \
                 "y = the " ADJECTIVE " over the given axes; NaN if there is one. Kinks at ties, "  \
                 "which share the gradient evenly."),                                               \
         .infer = minmax_infer};                                                                    \
@@ -730,12 +728,12 @@ EXTREMUM(min, <, INFINITY, INT32_MAX, INT64_MAX, UINT8_MAX, "smallest")
 /* ---- argmax, argmin: y = the index of the first largest, the first smallest element along one
  * axis; of the first NaN, if there is one.
  *
- * The work is cut as in reductions: a block of kept places by a part of the searched axis. ---- */
+ * An item of work is a block of the kept axes and a part of the searched axis. ---- */
 
-#define RUN 512 /* elements whose extremum is computed first and located afterwards */
+#define RUN 512 /* elements of a run: its extremum is computed first and located afterwards */
 
-/* Searches `width` lines that start `apart` elements from each other; a line has n places, `along`
- * elements from each other, fewer than 2^31. Writes one place for each line to `found`. */
+/* Searches `width` lines that start `apart` elements from each other. A line has n elements, fewer
+ * than 2^31, with a stride of `along`. Writes an index for each line to `found`. */
 typedef void (*search_kernel)(const void *x, int64_t n, int64_t along, int64_t width, int64_t apart,
                               int64_t *found);
 
@@ -745,7 +743,7 @@ typedef struct searcher {
     bool (*takes)(const void *a, const void *b);
 } searcher;
 
-/* The kernels NAME on elements of TYPE, which READ reads as AS. The reduction NAME gives the
+/* The kernels NAME on elements of TYPE, read by READ as AS. The reduction NAME computes the
  * extremum of a run; b replaces a if TAKES. INDEX has the size of AS, so that loops over rows
  * vectorize. */
 #define SEARCH(NAME, TYPE, READ, AS, INDEX, TAKES)                                                 \
@@ -832,7 +830,7 @@ typedef struct search {
     wg__blocks blocks;
     bool by_rows;
     int64_t parts;
-    int64_t *found; /* the results of each part, one part after the other */
+    int64_t *found; /* (parts, count): the results of each part */
 } search;
 
 static void search_items(int64_t begin, int64_t end, void *context) {
@@ -854,7 +852,7 @@ static void search_items(int64_t begin, int64_t end, void *context) {
     }
 }
 
-/* The address of place `at` of the line that gives result number `out`. */
+/* The address of element `at` of the line of result number `out`. */
 static const void *element_of(const search *search, int64_t out, int64_t at) {
     const wg__axes *kept = &search->blocks.kept;
     int64_t in = at * search->along;
@@ -865,7 +863,7 @@ static const void *element_of(const search *search, int64_t out, int64_t at) {
 
 static int search_call(wg_call *call, const searcher *searchers) {
     const wg_tensor *x = call->inputs[0];
-    const int64_t mask = mask_of(call);
+    const int64_t mask = ((const reduction_options *)call->options)->mask;
     int axis = 0;
     while ((mask >> axis & 1) == 0)
         axis++;
@@ -895,7 +893,7 @@ static int search_call(wg_call *call, const searcher *searchers) {
         return -1;
     const int64_t work = s.n * s.blocks.width / s.parts + 1;
     wg__parallel_for(s.blocks.count * s.parts, WG__GRAIN / work + 1, search_items, &s);
-    for (int64_t i = 0; i < s.count && s.parts > 1; i++) { /* parts are joined in their order */
+    for (int64_t i = 0; i < s.count && s.parts > 1; i++) { /* joins the parts in their order */
         int64_t best = s.found[i];
         for (int64_t part = 1; part < s.parts; part++) {
             const int64_t other = s.found[part * s.count + i];
@@ -919,13 +917,7 @@ static int search_infer(wg_call *call) {
 WG__EXAMPLES(search, reduction_options, (wg__sample_distinct), {{2, false}, "3 4"},
              {{1, true}, "3 4"}, {{1, false}, "2 9"})
 
-static wg_tensor *searched(const wg_op *op, wg_tensor *x, int axis, bool keepdim) {
-    const int along = wg__axis_of(x, axis, op->name);
-    return along < 0 ? NULL
-                     : wg_apply_one(op, 1, &x, &(reduction_options){(int64_t)1 << along, keepdim});
-}
-
-/* The op NAME, which finds the extremum OF. */
+/* The op NAME: the index of the extremum OF. */
 #define ARGUMENT(NAME, OF, ADJECTIVE)                                                              \
     static int NAME##_forward(wg_call *call) {                                                     \
         static const searcher searchers[WG_DTYPE_COUNT] = SEARCHERS(OF);                           \
@@ -937,7 +929,9 @@ static wg_tensor *searched(const wg_op *op, wg_tensor *x, int axis, bool keepdim
         .no_gradient = "its values are indices: piecewise constant in the operand",                \
         .infer = search_infer, .sample = search_sample};                                           \
     wg_tensor *wg_##NAME(wg_tensor *x, int axis, bool keepdim) {                                   \
-        return searched(&NAME, x, axis, keepdim);                                                  \
+        const int along = wg__axis_of(x, axis, #NAME);                                             \
+        reduction_options options = {along < 0 ? 0 : (int64_t)1 << along, keepdim};                \
+        return along < 0 ? NULL : wg_apply_one(&NAME, 1, &x, &options);                            \
     }
 
 ARGUMENT(argmax, max, "largest")
@@ -950,7 +944,7 @@ static inline uint8_t is_nonzero_bf16(uint16_t x) {
     return (x & 0x7fff) != 0;
 }
 
-/* About half of the elements are 0, so that some lines have no zeros and some only zeros. */
+/* About half of the elements are 0: some lines have no zeros, some only zeros. */
 static wg_tensor *half_zeros(wg_generator *generator, int ndim, const int64_t *shape) {
     wg_tensor *x = wg__sample_distinct(generator, ndim, shape);
     return wg_mul(x, wg_cast(wg_gt(x, wg_scalar(WG_F64, 0)), WG_F64));

@@ -1,6 +1,6 @@
-/* The engine of reductions. The work is cut into items: a block of kept places by a part of the
- * reduced axes. There are several parts only where blocks are few; the parts of a block are joined
- * from left to right. */
+/* The engine of reductions: see reduction.h. An item of work is a block of the kept axes and a part
+ * of the reduced axes. There are several parts only if there are few blocks; the parts of a block
+ * are joined from left to right. */
 #include "tensor/ops/reduce/reduction.h"
 #include "base/internal.h"
 
@@ -90,28 +90,28 @@ wg__block wg__block_at(const wg__blocks *blocks, int64_t index) {
 
 typedef struct plan {
     const wg__reduction *kernels;
-    wg__blocks blocks; /* of kept places */
+    wg__blocks blocks; /* of the kept axes */
     wg__axes reduced;
     const char *x;
     size_t x_size; /* bytes of an element */
     char *y;
     size_t y_size;
-    bool by_rows; /* rows of kept places are added up, rather than runs of reduced ones */
+    bool by_rows; /* the inner loop runs along the last kept axis, not the last reduced axis */
     int64_t parts;
     int split;      /* the reduced axis that is cut into parts */
-    char *partials; /* the accumulators of every item, where there are several parts */
+    char *partials; /* the accumulators of all items if there are several parts */
 } plan;
 
-/* Runs of fewer elements are not worth a call each. */
+/* Runs shorter than this are not worth a call of a kernel each. */
 #define SHORT_RUN 16
 
-/* The inner loop runs along the smaller stride, unless it would be too short. Cuts blocks: whole
- * rows if rows are added up, else enough runs for an item to be worth scheduling. If there are few
- * blocks, the longest reduced axis is cut, too. */
+/* The inner loop runs along the axis with the smaller stride, unless that axis is too short. Cuts
+ * blocks: wide ones for rows, else enough runs for an item to be worth scheduling. If there are few
+ * blocks, also cuts the longest reduced axis. */
 static void plan_items(plan *plan) {
     const wg__stepped_axis *kept = wg__axes_last(&plan->blocks.kept);
     const wg__stepped_axis *reduced = wg__axes_last(&plan->reduced);
-    const int64_t work = count_of(&plan->reduced); /* for one kept place */
+    const int64_t work = count_of(&plan->reduced); /* for an element of the output */
     int64_t width = wg__smaller(kept->size, WG__BLOCK_WIDTH);
     plan->by_rows = kept->size >= WG__SHORT_ROW &&
                     (llabs(kept->in) < llabs(reduced->in) || reduced->size < SHORT_RUN);
@@ -126,8 +126,8 @@ static void plan_items(plan *plan) {
     plan->parts = wg__larger(plan->parts, 1);
 }
 
-/* Reduces one part of the reduced axes into the accumulators of a block: by rows an element for
- * each accumulator at a time, else a run for one accumulator. */
+/* Reduces a part of the reduced axes into the accumulators of a block. A step of `by_rows` adds an
+ * element to each accumulator; otherwise a step adds a run to a single accumulator. */
 static void reduce_part(const plan *plan, const wg__block *block, int64_t part,
                         char *accumulators) {
     const wg__axes *reduced = &plan->reduced;
@@ -165,16 +165,13 @@ static void finish_block(const plan *plan, const wg__block *block, const void *a
                           stride);
 }
 
-static char *partials_of(const plan *plan, int64_t item) {
-    return plan->partials + item * plan->blocks.width * (int64_t)sizeof(double);
-}
-
 static void run_items(int64_t begin, int64_t end, void *context) {
     const plan *plan = context;
+    const int64_t bytes = plan->blocks.width * (int64_t)sizeof(double);
     for (int64_t item = begin; item < end; item++) {
         const wg__block block = wg__block_at(&plan->blocks, item / plan->parts);
         double room[WG__BLOCK_WIDTH];
-        char *accumulators = plan->parts > 1 ? partials_of(plan, item) : (char *)room;
+        char *accumulators = plan->parts > 1 ? plan->partials + item * bytes : (char *)room;
         plan->kernels->start(block.width, accumulators);
         reduce_part(plan, &block, item % plan->parts, accumulators);
         if (plan->parts == 1)
@@ -203,9 +200,10 @@ int wg__reduce(const wg__reduction *kernels, const wg_tensor *x, int64_t mask, w
     wg__parallel_for(plan.blocks.count * plan.parts, WG__GRAIN / item_work + 1, run_items, &plan);
     for (int64_t i = 0; plan.parts > 1 && i < plan.blocks.count; i++) {
         const wg__block block = wg__block_at(&plan.blocks, i);
-        char *total = partials_of(&plan, i * plan.parts);
+        const int64_t bytes = plan.blocks.width * (int64_t)sizeof(double);
+        char *total = plan.partials + i * plan.parts * bytes;
         for (int64_t part = 1; part < plan.parts; part++)
-            kernels->join(block.width, total, partials_of(&plan, i * plan.parts + part));
+            kernels->join(block.width, total, total + part * bytes);
         finish_block(&plan, &block, total);
     }
     wg__free(plan.partials);

@@ -1,11 +1,11 @@
 /* The engine of reductions over axes.
  *
- * The axes of an operand are seen in the order of memory, and the places along the kept ones are
- * cut into blocks:
+ * The axes of an operand are sorted by stride, and the positions along the kept axes are cut into
+ * blocks:
  *
  *                last axis -->
  *     kept    +---------+---------+-----+
- *     axes    | block 0 | block 1 |  2  |     the last axis is the one of the smallest stride
+ *     axes    | block 0 | block 1 |  2  |     the last axis has the smallest stride
  *       |     +---------+---------+-----+
  *       v     | block 3 | block 4 |  5  |
  *             +---------+---------+-----+
@@ -18,14 +18,14 @@
 
 /* ---- Axes and blocks ---- */
 
-/* Places of a block, at most: their accumulators stay in the first-level cache, and a row is long
+/* The maximum width of a block: its accumulators stay in the first-level cache, and a row is long
  * enough for prefetching. */
 #define WG__BLOCK_WIDTH 1024
 
-/* Rows of fewer places are not worth a call each. */
+/* Rows shorter than this are not worth a call of a kernel each. */
 #define WG__SHORT_ROW 8
 
-/* Items that the work of few blocks is cut into, at most: enough for any number of threads. */
+/* The maximum number of items if there are few blocks: enough for any number of threads. */
 #define WG__MAX_ITEMS 64
 
 typedef struct wg__stepped_axis {
@@ -33,7 +33,7 @@ typedef struct wg__stepped_axis {
     int64_t in, out; /* strides, in elements, of the operand and of the output */
 } wg__stepped_axis;
 
-/* Neighbours that one stride can walk are merged; no axis has size 1 unless it is the only one. */
+/* Adjacent axes that one stride can walk are merged; an axis of size 1 is the only axis. */
 typedef struct wg__axes {
     int count;                          /* at least 1 */
     wg__stepped_axis axis[WG_MAX_DIMS]; /* the smallest stride in the operand last */
@@ -48,7 +48,7 @@ static inline const wg__stepped_axis *wg__axes_last(const wg__axes *axes) {
 
 typedef struct wg__blocks {
     wg__axes kept;
-    int64_t width;   /* of a block; the last of a row may be narrower */
+    int64_t width;   /* of a block; the last block of a row may be narrower */
     int64_t per_row; /* blocks along the last axis */
     int64_t count;
 } wg__blocks;
@@ -56,7 +56,7 @@ typedef struct wg__blocks {
 /* Cuts the axes, none of size 0, into blocks of that width. */
 void wg__blocks_cut(wg__blocks *blocks, int64_t width);
 
-/* A block: its number of places along the last axis, and the offsets of the first. */
+/* A block: its width along the last axis, and the offsets of its first position. */
 typedef struct wg__block {
     int64_t width, in, out;
 } wg__block;
@@ -65,23 +65,23 @@ wg__block wg__block_at(const wg__blocks *blocks, int64_t index);
 
 /* ---- Kernels ---- */
 
-/* The kernels of one reduction of one dtype. An accumulator has at most 8 bytes. */
+/* The kernels of a reduction for a dtype. An accumulator has at most 8 bytes. */
 typedef struct wg__reduction {
     size_t size; /* of an accumulator */
 
     /* Sets accumulators to the neutral value. */
     void (*start)(int64_t count, void *to);
 
-    /* Joins one element into each of `count` accumulators; the elements are `stride` apart. */
+    /* Joins an element into each of `count` accumulators; the elements are `stride` apart. */
     void (*add_row)(int64_t count, void *to, const void *x, int64_t stride);
 
-    /* Joins `count` elements, `stride` apart, into one accumulator. */
+    /* Joins `count` elements, `stride` apart, into a single accumulator. */
     void (*add_run)(int64_t count, void *to, const void *x, int64_t stride);
 
-    /* Joins other accumulators into these. */
+    /* Joins the accumulators `from` into the accumulators `to`. */
     void (*join)(int64_t count, void *to, const void *from);
 
-    /* Writes them as elements of the output, `stride` apart. */
+    /* Writes accumulators as elements of the output, `stride` apart. */
     void (*finish)(int64_t count, const void *from, void *y, int64_t stride);
 } wg__reduction;
 
@@ -144,8 +144,8 @@ typedef struct wg__reduction {
 #define WG__KERNELS(NAME, ACCUMULATOR)                                                             \
     { sizeof(ACCUMULATOR), NAME##_start, NAME##_row, NAME##_run, NAME##_join, NAME##_finish }
 
-/* Each element of y, contiguous, becomes the reduction of x over the axes of the mask. -1 for lack
- * of memory. */
+/* Each element of y, contiguous, becomes the reduction of x over the axes of the mask. -1 if out of
+ * memory. */
 int wg__reduce(const wg__reduction *kernels, const wg_tensor *x, int64_t mask, wg_tensor *y);
 
 #endif

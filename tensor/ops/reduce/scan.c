@@ -1,9 +1,9 @@
-/* Scans: place i along an axis gets the combination of the elements up to i. Running sums,
+/* Scans: element i along an axis becomes the combination of the elements up to i. Running sums,
  * products, extrema and logarithms of sums, and the linear recurrence.
  *
  *              axis -->
- *     line 0   x0  x0+x1  x0+x1+x2 ...      lines that lie beside each other in memory advance
- *     line 1   ...                          together, a block of them at a time
+ *     line 0   x0  x0+x1  x0+x1+x2 ...      adjacent lines advance together, a block of lines
+ *     line 1   ...                          at a time
  *
  * A scan can also run from the end to the beginning, so that gradients are scans again. Scans of
  * f32 and bf16 accumulate in f64. */
@@ -13,17 +13,17 @@
 #include <math.h>
 #include <string.h>
 
-/* Lines that advance together, at most: enough for prefetching a row of them. */
+/* The maximum number of lines that advance together: enough for prefetching a row. */
 #define SCAN_WIDTH 1024
 
-/* A block of lines: where it begins in up to two inputs and two outputs. */
+/* A block of lines: its first element in up to two inputs and two outputs. */
 typedef struct scan_lines {
     const void *x[2];
-    const void *initial; /* for each line the state before its first element; NULL: none */
+    const void *initial; /* the state before the first element of each line; NULL: none */
     void *y[2];
     int64_t n;     /* elements of a line */
-    int64_t step;  /* from one to the next; negative in reverse */
-    int64_t width; /* lines, each one element beside the last */
+    int64_t step;  /* between the elements of a line; negative in reverse */
+    int64_t width; /* lines, adjacent in memory */
 } scan_lines;
 
 typedef void (*scan_kernel)(const scan_lines *lines);
@@ -42,19 +42,14 @@ typedef struct scan_options {
     bool reverse; /* from the last to the first */
 } scan_options;
 
-/* y_i = a_i y_(i-1) + b_i, where a and b have one floating dtype and one shape, and initial, NULL
- * for none, that shape with size 1 along the axis. */
-static wg_tensor *recurrence(wg_tensor *a, wg_tensor *b, wg_tensor *initial, int axis,
-                             bool reverse);
-
 typedef struct plan {
     scan_kernel kernel;
     int input_count, output_count;
-    const char *x[3]; /* the last of three is the initial one */
+    const char *x[3]; /* x[2] is the initial state */
     char *y[2];
     int64_t x_size, y_size[2]; /* bytes of an element */
-    int64_t n, inner;          /* places along the axis, and behind it */
-    int64_t width, blocks;     /* of lines, and how many of them lie side by side */
+    int64_t n, inner;          /* elements along the axis, and along all later axes */
+    int64_t width, blocks;     /* lines of a block, and blocks in `inner` lines */
     bool reverse;
 } plan;
 
@@ -78,8 +73,8 @@ static void run_blocks(int64_t begin, int64_t end, void *context) {
     }
 }
 
-/* Runs kernels[dtype of input 0] over the lines of all inputs, which have one shape but for the
- * third, into all outputs. -1 for lack of memory. */
+/* Runs kernels[dtype of input 0] over the lines of all inputs and outputs. Inputs 0 and 1 have the
+ * same shape; input 2 is the initial state. -1 if out of memory. */
 static int run_scan(wg_call *call, const scan_kernel *kernels) {
     const scan_options *options = call->options;
     const wg_spec *x = &call->input_specs[0];
@@ -118,7 +113,7 @@ static double scan_flops(const wg_call *call) {
     return (double)wg__spec_count(&call->input_specs[0]);
 }
 
-/* Lines of several elements and of one; axes in the middle, last and first. */
+/* Lines of several elements and of a single element; axes in the middle, last and first. */
 #define CASES                                                                                      \
     {{1, false}, "2 4 2"}, {{1, true}, "2 3"}, {{0, true}, "3 2"}, {                               \
         {0, false}, "1"                                                                            \
@@ -130,18 +125,15 @@ WG__EXAMPLES(extremum, scan_options, (wg__sample_distinct), CASES)
 /* The rows of a large matrix. */
 WG__LARGE(scan, scan_options, "4096 1024", 1, false)
 
-static const scan_options *options_of(const wg_call *call) {
-    return call->options;
-}
-
-/* The members that the records of one input share. */
+/* The common members of the records with a single input. */
 #define SCAN_OP(NAME, OUTPUTS, DOC)                                                                \
     WG__OP_OF(#NAME, 1, 1, OUTPUTS, DOC),                                                          \
         .options_size = sizeof(scan_options), .differentiable = 1, .forward = NAME##_forward,      \
         .bench = scan_bench, .flops = scan_flops, .batch = wg__batch_axis
 
-/* x shifted by one place of the scan: each place gets the next element, or the previous one. The
- * place without one gets `fill`, of size 1 along the axis, or if `fill` is NULL the number. */
+/* x shifted by one step of the scan: each element becomes the next element, or the previous one.
+ * The element at the end becomes `fill`, of size 1 along the axis, or `number` if `fill` is NULL.
+ */
 static wg_tensor *shifted(wg_tensor *x, const scan_options *options, bool next, wg_tensor *fill,
                           double number) {
     const int axis = options->axis;
@@ -155,15 +147,8 @@ static wg_tensor *shifted(wg_tensor *x, const scan_options *options, bool next, 
                     : wg_cat(2, (wg_tensor *[]){rest, end}, axis);
 }
 
-/* The element where the scan begins, of size 1 along the axis. */
-static wg_tensor *beginning(wg_tensor *x, const scan_options *options) {
-    return options->reverse ? wg_slice(x, options->axis, -1, WG_END, 1)
-                            : wg_slice(x, options->axis, 0, 1, 1);
-}
-
-/* ---- linear_scan: y_i = a_i y_(i-1) + b_i, from y_(-1) = initial, or 0.   With
- * s_i = g_i + a_(i+1) s_(i+1), a scan from the other end: da_i = s_i y_(i-1), db = s,
- * dinitial = a_0 s_0. ---- */
+/* ---- linear_scan: y_i = a_i y_(i-1) + b_i, from y_(-1) = initial, or 0.   With the reverse scan
+ * s_i = g_i + a_(i+1) s_(i+1): da_i = s_i y_(i-1), db = s, dinitial = a_0 s_0. ---- */
 
 #define LINEAR_SCAN(NAME, TYPE, READ, WRITE)                                                       \
     static inline void NAME##_lines(const scan_lines *at, int64_t width) {                         \
@@ -191,7 +176,7 @@ LINEAR_SCAN(linear_scan_bf16, uint16_t, wg__bf16_to_f32, wg__f64_to_bf16)
 
 static int linear_scan_infer(wg_call *call) {
     const wg_spec *a = &call->input_specs[0], *b = &call->input_specs[1];
-    const int axis = options_of(call)->axis;
+    const int axis = ((const scan_options *)call->options)->axis;
     if (wg__infer_float(call) < 0 || wg__check_same_dtype(call, 0, 1) < 0)
         return -1;
     if (!wg__same_shape(a, b))
@@ -219,6 +204,8 @@ static int linear_scan_forward(wg_call *call) {
 
 static const wg_op linear_scan;
 
+/* y_i = a_i y_(i-1) + b_i. a and b have the same floating dtype and shape; `initial`, or NULL, has
+ * size 1 along the axis. */
 static wg_tensor *recurrence(wg_tensor *a, wg_tensor *b, wg_tensor *initial, int axis,
                              bool reverse) {
     return wg_apply_one(&linear_scan, initial ? 3 : 2, (wg_tensor *[]){a, b, initial},
@@ -234,9 +221,13 @@ static int linear_scan_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tenso
             wg_mul(s, shifted(call->outputs[0], options, false, wg__input_at(call, 2), 0));
     if (wg__wants(call, 1))
         gradients[1] = s;
-    if (wg__wants(call, 2)) /* zeros where there are no places */
-        gradients[2] = wg_sum(wg_mul(beginning(a, options), beginning(s, options)), 1,
-                              (int64_t[]){options->axis}, true);
+    if (wg__wants(call, 2)) {
+        const int64_t axis = options->axis, first = options->reverse ? -1 : 0;
+        const int64_t end = options->reverse ? WG_END : 1;
+        wg_tensor *s_0 = wg_slice(s, options->axis, first, end, 1);
+        wg_tensor *a_0 = wg_slice(a, options->axis, first, end, 1);
+        gradients[2] = wg_sum(wg_mul(a_0, s_0), 1, &axis, true); /* zeros for empty lines */
+    }
     return wg__vjp_status();
 }
 
@@ -286,7 +277,8 @@ static const wg_op linear_scan = {
     .flops = linear_scan_flops,
     .batch = wg__batch_axis};
 
-/* initial, (...) of a state, as (..., 1, ...) of the shape with that axis; NULL after an error. */
+/* The initial state, which broadcasts to `spec` without the axis, with size 1 along the axis. NULL
+ * after an error. */
 static wg_tensor *initial_state(wg_tensor *initial, const wg_spec *spec, int axis) {
     wg_spec state = *spec;
     state.ndim--;
@@ -317,7 +309,7 @@ wg_tensor *wg_linear_scan(wg_tensor *a, wg_tensor *b, int axis, wg_tensor *initi
     if (ready && wg__broadcast(&x[0]->spec, &x[1]->spec, &spec)) {
         x[0] = wg_expand(x[0], spec.ndim, spec.shape);
         x[1] = wg_expand(x[1], spec.ndim, spec.shape);
-    } /* else the shape rule reports the error */
+    } /* otherwise infer reports the error */
     const int along = ready && x[1] ? wg__axis_of(x[0], axis, linear_scan.name) : -1;
     if (along >= 0 && !wg__same_shape(&x[0]->spec, &x[1]->spec))
         x[2] = initial = NULL;
@@ -330,8 +322,8 @@ wg_tensor *wg_linear_scan(wg_tensor *a, wg_tensor *b, int axis, wg_tensor *initi
 
 /* ---- Running sums, products and extrema ---- */
 
-/* The kernel NAME of y_i = y_(i-1) JOIN x_i: elements of TYPE are read by READ into accumulators of
- * AS, which begin as NEUTRAL, and leave by WRITE as OUTPUT. */
+/* The kernel NAME of y_i = y_(i-1) JOIN x_i: READ converts elements of TYPE, WRITE results to
+ * OUTPUT. Accumulators have the type AS and begin as NEUTRAL. */
 #define SCAN(NAME, TYPE, READ, AS, NEUTRAL, JOIN, OUTPUT, WRITE)                                   \
     static inline void NAME##_lines(const scan_lines *at, int64_t width) {                         \
         const TYPE *x = at->x[0];                                                                  \
@@ -377,12 +369,16 @@ static wg_tensor *scanned(const wg_op *op, wg_tensor *x, int axis, bool reverse)
 }
 
 /* ---- cumsum: y_i = x_0 + ... + x_i; integers and bools in i64, wrapping around.
- * dx = the sums of g from the other end. ---- */
+ * dx = the cumsum of g in reverse. ---- */
 
 TOTALS(cumsum, 0, +)
 SCAN_FORWARD(cumsum)
 
-WG__VJP(cumsum, scanned(call->op, g, options_of(call)->axis, !options_of(call)->reverse))
+static int cumsum_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    const scan_options *options = call->options;
+    gradients[0] = scanned(call->op, cotangents[0], options->axis, !options->reverse);
+    return wg__vjp_status();
+}
 
 static const wg_op cumsum = {
     SCAN_OP(cumsum, 1, "y_i = x_0 + ... + x_i along one axis; integers and bools in i64."),
@@ -443,17 +439,17 @@ wg_tensor *wg_cumprod(wg_tensor *x, int axis) {
     return scanned(&cumprod, x, axis, false);
 }
 
-/* ---- logcumsumexp: y_i = log(e^x_0 + ... + e^x_i).   With s_i = g_i + e^(y_i - y_(i+1)) s_(i+1),
- * a scan from the other end: dx_i = e^(x_i - y_i) s_i. ---- */
+/* ---- logcumsumexp: y_i = log(e^x_0 + ... + e^x_i).   With the reverse scan
+ * s_i = g_i + e^(y_i - y_(i+1)) s_(i+1): dx_i = e^(x_i - y_i) s_i. ---- */
 
-/* Elements of a line that are treated at a time. */
+/* Elements of a line that are computed at a time. */
 enum { EXP_BLOCK = 256 };
 
-/* If x is smaller than the largest x by more, e^x would lose digits of f64 in its logarithm. */
+/* If x is more than this below the largest x, log(e^x) would lose digits of f64. */
 static const double EXP_RANGE = 30;
 
-/* Replaces n elements of one line by their running logarithms, after a total of e^last. All are
- * e^(x - max) times e^max, unless the first running sums are much smaller than the last. */
+/* Replaces n elements of a line by their running logarithms, after a total of e^last. Sums e^(x -
+ * max), unless the first running sums are much smaller than the last. */
 static double log_totals(int64_t n, double *x, double last) {
     const wg__simd *simd = wg__simd_for(WG_F64);
     const double largest = simd->rows.max(n, x), max = largest > last ? largest : last;
@@ -479,7 +475,7 @@ static double log_totals(int64_t n, double *x, double last) {
     return x[n - 1];
 }
 
-/* One line goes along in blocks; lines beside each other advance by a place at a time. */
+/* A single line is computed in blocks; adjacent lines advance together, an element at a time. */
 #define LOG_TOTALS(NAME, TYPE, READ, WRITE)                                                        \
     static void NAME##_line(const scan_lines *at) {                                                \
         const TYPE *x = at->x[0];                                                                  \
@@ -560,8 +556,8 @@ wg_tensor *wg_logcumsumexp(wg_tensor *x, int axis) {
     return wg_scope_end(&scope, scanned(&logcumsumexp, wg__as_float(x), axis, false));
 }
 
-/* ---- cummax, cummin: y_i = the largest, the smallest of x_0 ... x_i, and its last place; NaN from
- * the first NaN on. dx = g added up where it came from. ---- */
+/* ---- cummax, cummin: y_i = the largest, the smallest of x_0 ... x_i, and its last index; NaN from
+ * the first NaN on. dx = g, added at the indices. ---- */
 
 #define CUMULATED(NAME, TYPE, READ, AS, TAKES)                                                     \
     static inline void NAME##_lines(const scan_lines *at, int64_t width) {                         \
@@ -591,10 +587,12 @@ static int infer_extremum(wg_call *call) {
     return 0;
 }
 
-WG__VJP(extremum, wg_scatter_add(wg_zeros_like(g), options_of(call)->axis, call->outputs[1], g))
+WG__VJP(extremum, wg_scatter_add(wg_zeros_like(g), ((const scan_options *)call->options)->axis,
+                                 call->outputs[1], g))
 
 static int extremum_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
-    output_tangents[0] = wg_gather(tangents[0], options_of(call)->axis, call->outputs[1]);
+    const scan_options *options = call->options;
+    output_tangents[0] = wg_gather(tangents[0], options->axis, call->outputs[1]);
     return wg__vjp_status();
 }
 
@@ -606,8 +604,8 @@ static int cumulated(const wg_op *op, wg_tensor *x, int axis, wg_tensor **values
     return wg__give(status, outputs, values, indices);
 }
 
-/* The op NAME, which takes b instead of a where b OVER a. Ties go to the later element, as in
- * PyTorch. Only a later NaN replaces a NaN. */
+/* The op NAME: b replaces a if b OVER a. Ties go to the later element, as in PyTorch. Only a later
+ * NaN replaces a NaN. */
 #define EXTREMUM(NAME, OVER, ADJECTIVE)                                                            \
     CUMULATED(NAME##_f32, float, , float, (b OVER a) | (b != b))                                   \
     CUMULATED(NAME##_f64, double, , double, (b OVER a) | (b != b))                                 \
@@ -618,9 +616,8 @@ static int cumulated(const wg_op *op, wg_tensor *x, int axis, wg_tensor **values
     SCAN_FORWARD(NAME)                                                                             \
     static const wg_op NAME = {                                                                    \
         SCAN_OP(NAME, 2,                                                                           \
-                "y_i = the " ADJECTIVE " of x_0 ... x_i along one axis, and where it stands; "     \
-                "NaN from the first NaN on. Kinks at ties, at which the last gets the "            \
-                "gradient."),                                                                      \
+                "y_i = the " ADJECTIVE " of x_0 ... x_i along one axis, and its index; NaN from "  \
+                "the first NaN on. Kinks at ties, where the last element gets the gradient."),     \
         .saves_outputs = 2,                                                                        \
         .infer = infer_extremum,                                                                   \
         .vjp = extremum_vjp,                                                                       \

@@ -3,10 +3,10 @@
  * An operand is `outer` blocks of n rows of `inner` columns; the axis runs down the columns:
  *
  *     axis         inner ->              the last axis: inner is 1, each line is a row of memory
- *       |     x x x x x x x x            another one: lines lie side by side, and a block of
- *       v     x x x x x x x x            of columns is computed at a time (tensor/simd/softmax.h)
+ *       |     x x x x x x x x            any other axis: lines lie side by side, and a block of
+ *       v     x x x x x x x x            columns is computed at a time (tensor/simd/softmax.h)
  *
- * Short rows of the last axis are transposed there, many at a time, and computed as lines are. */
+ * Short rows of the last axis are transposed, many at a time, and computed as columns. */
 #include "tensor/ops/support.h"
 #include "tensor/simd/simd.h"
 
@@ -34,13 +34,14 @@ typedef struct lines_job {
     const wg__simd *simd;
     size_t size; /* bytes of an element */
     int64_t n, inner;
-    int64_t width, blocks; /* of columns, and how many there are beside each other */
+    int64_t width, blocks; /* columns of a block, and blocks in `inner` columns */
     bool logarithm;
     const char *x, *dy; /* x, or the result y and its cotangent */
     char *y;            /* the output */
 } lines_job;
 
-/* 1 KiB of a row: the rows of a block stay in the caches, and each is read in one stretch. */
+/* The width of a block of columns: its rows stay in the caches, and each row is read in one
+ * stretch. */
 enum { BLOCK_BYTES = 1024 };
 
 /* ---- softmax: y_i = e^(x_i - max) / sum e^(x_j - max); a line of -inf gives zeros.
@@ -162,8 +163,8 @@ static int log_softmax_input_vjp(wg_call *call, wg_tensor *const *cotangents,
     return wg__vjp_status();
 }
 
-/* The op is linear in g, so a tangent of g gives the op of it. A tangent u of y gives
- * u (g - sum g y) - y sum g u, or of the logarithm -e^y u sum g. */
+/* The op is linear in g: a tangent t of g gives op(y, t). A tangent u of y gives
+ * u (g - sum g y) - y sum g u; for the logarithm, -e^y u sum g. */
 static int input_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
     const bool logarithm = call->op->forward == log_softmax_forward;
     wg_tensor *y = call->inputs[0], *g = call->inputs[1], *u = tangents[0], *sum = NULL;
@@ -185,44 +186,39 @@ WG__EXAMPLES(softmax, softmax_options, (wg__sample_normal), {{2}, "2 3 5"}, {{1}
              {{2}, "2 1 33"}, {{0}, "4 2 3"}, {{1}, "2 3 17"})
 WG__LARGE(softmax, softmax_options, "4096 1024", 1)
 
-/* A result and a cotangent: any numbers will do. */
+/* A result and a cotangent; their values are arbitrary. */
 WG__EXAMPLES(input, softmax_options, (wg__sample_normal), {{2}, "2 3 5, 2 3 5"},
              {{1}, "1 4 1, 1 4 1"}, {{2}, "2 1 33, 2 1 33"}, {{0}, "4 2 3, 4 2 3"},
              {{1}, "2 3 17, 2 3 17"})
 
-/* The members that the records share. */
-#define SOFTMAX(NAME, INPUTS, JVP, DOC)                                                            \
+/* The common members of the records. */
+#define SOFTMAX(NAME, INPUTS, VJP, JVP, DOC)                                                       \
     WG__OP(#NAME, INPUTS, DOC), .options_size = sizeof(softmax_options), .infer = softmax_infer,   \
-                                .batch = wg__batch_axis, .vjp = NAME##_vjp, .jvp = JVP##_jvp,      \
+                                .batch = wg__batch_axis, .vjp = VJP##_vjp, .jvp = JVP##_jvp,       \
                                 .differentiable = (1 << (INPUTS)) - 1
 
 static const wg_op softmax_input = {
-    SOFTMAX(softmax_input, 2, input,
+    SOFTMAX(softmax_input, 2, softmax_input, input,
             "The gradient of the input of softmax along an axis, from its result and the "
             "cotangent: dx = y (g - sum g y)."),
     .saves_inputs = 3, .forward = softmax_forward, .sample = input_sample};
 
 static const wg_op log_softmax_input = {
-    SOFTMAX(log_softmax_input, 2, input,
+    SOFTMAX(log_softmax_input, 2, log_softmax_input, input,
             "The gradient of the input of log_softmax along an axis, from its result and the "
             "cotangent: dx = g - e^y sum g."),
     .saves_inputs = 3, .forward = log_softmax_forward, .sample = input_sample};
 
-/* The Jacobian of softmax, diag(y) - y y^T, is its own transpose. */
-static int softmax_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg_apply_one(&softmax_input, 2, (wg_tensor *[]){call->outputs[0], cotangents[0]},
-                                call->options);
-    return wg__vjp_status();
-}
-
-static int softmax_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
-    return tangents[0] ? softmax_vjp(call, tangents, output_tangents) : 0;
-}
-
-static int log_softmax_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg_apply_one(&log_softmax_input, 2,
+static int result_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    const bool logarithm = call->op->forward == log_softmax_forward;
+    gradients[0] = wg_apply_one(logarithm ? &log_softmax_input : &softmax_input, 2,
                                 (wg_tensor *[]){call->outputs[0], cotangents[0]}, call->options);
     return wg__vjp_status();
+}
+
+/* The Jacobian of softmax, diag(y) - y y^T, is symmetric. */
+static int softmax_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
+    return tangents[0] ? result_vjp(call, tangents, output_tangents) : 0;
 }
 
 /* dy = t - sum e^y t. */
@@ -234,16 +230,17 @@ static int log_softmax_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor 
 }
 
 static const wg_op softmax = {
-    SOFTMAX(softmax, 1, softmax,
+    SOFTMAX(softmax, 1, result, softmax,
             "y = e^x / sum e^x along an axis, from x - max; a line of -inf gives zeros"),
     .saves_outputs = 1, .forward = softmax_forward, .sample = softmax_sample,
     .bench = softmax_bench};
 
 static const wg_op log_softmax = {
-    SOFTMAX(log_softmax, 1, log_softmax, "y = x - log sum e^x along an axis"), .saves_outputs = 1,
-    .forward = log_softmax_forward, .sample = softmax_sample, .bench = softmax_bench};
+    SOFTMAX(log_softmax, 1, result, log_softmax, "y = x - log sum e^x along an axis"),
+    .saves_outputs = 1, .forward = log_softmax_forward, .sample = softmax_sample,
+    .bench = softmax_bench};
 
-/* A scalar is a line of one element; bf16 is computed in f32. */
+/* Treats a scalar as a vector (1), and computes bf16 in f32. */
 static wg_tensor *apply_along(const wg_op *op, wg_tensor *x, int axis) {
     if (x == NULL)
         return NULL;

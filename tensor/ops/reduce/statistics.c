@@ -7,7 +7,7 @@
  *
  *     y = x_floor(r) + (r - floor(r)) (x_ceil(r) - x_floor(r))          (linear)
  *
- * Composites of sort, gather and lerp, through which both x and q have gradients. ---- */
+ * Composites of sort, gather and lerp, so that both x and q have gradients. ---- */
 
 typedef struct quantile_options {
     int axis;
@@ -42,7 +42,7 @@ static wg_tensor *at_ranks(wg_tensor *lines, wg_tensor *rank) {
     return wg_gather(lines, -1, wg_expand(wg_cast(rank, WG_I64), shape.ndim, shape.shape));
 }
 
-/* Lines with NaN have the rank of the last element, which is NaN, or are counted without. */
+/* A line with NaN takes its last element, a NaN; with skips_nan, its NaNs are not counted. */
 static int decompose(wg_call *call, bool skips_nan) {
     const quantile_options *options = call->options;
     const int64_t axis = options->axis, n = call->input_specs[0].shape[axis];
@@ -89,20 +89,20 @@ static int nanquantile_decompose(wg_call *call) {
     return decompose(call, true);
 }
 
-/* Quantiles whose ranks lie between two elements. */
+/* Quantiles with ranks between two elements. */
 static wg_tensor *sample_q(wg_generator *generator, int ndim, const int64_t *shape) {
     (void)generator;
     return wg_from_array(WG_F64, ndim, shape, (double[]){0.15, 0.3, 0.85});
 }
 
-/* Along each axis, of one quantile and of several. */
+/* Along each axis, for a single quantile and for several. */
 WG__EXAMPLES(quantile, quantile_options, (wg__sample_distinct, sample_q),
              {{1, false, WG_QUANTILE_LINEAR}, "4 5, 3"}, {{0, true, WG_QUANTILE_LINEAR}, "4 5,"},
              {{1, true, WG_QUANTILE_MIDPOINT}, "4 5,"}, {{0, false, WG_QUANTILE_LOWER}, "4 5, 3"},
              {{1, false, WG_QUANTILE_HIGHER}, "4 5,"}, {{0, false, WG_QUANTILE_NEAREST}, "4 5,"})
 WG__LARGE(quantile, quantile_options, "1024 4096, 3", 1, false, WG_QUANTILE_LINEAR)
 
-/* The members that both records share. Of equal elements any one may have the rank. */
+/* The common members of both records. Any of several equal elements may have the rank. */
 #define QUANTILE(NAME, DOC)                                                                        \
     WG__OP(#NAME, 2, DOC), .options_size = sizeof(quantile_options), .differentiable = 3,          \
                            .infer = quantile_infer, .decompose = NAME##_decompose,                 \
@@ -144,7 +144,8 @@ wg_tensor *wg_nanquantile(wg_tensor *x, wg_tensor *q, int axis, bool keepdim,
     return quantile_of(&nanquantile, x, q, axis, keepdim, interpolation);
 }
 
-/* ---- histc: how many elements lie in each of `bins` bins of one width, from low to high. ---- */
+/* ---- histc: the number of elements in each of `bins` bins of equal width, from low to high. ----
+ */
 
 typedef struct histc_options {
     int64_t bins;
@@ -166,11 +167,11 @@ static int histc_infer(wg_call *call) {
                          call->op->name);
 }
 
-enum { PARTS = 16 }; /* of the elements; each part has counts */
+enum { PARTS = 16 }; /* parts of the elements, each with separate counts */
 
 typedef struct bin_counts {
     const wg_tensor *x;
-    int64_t count, part, bins; /* elements, and of a part */
+    int64_t count, part, bins; /* elements, elements of a part, bins */
     double low, high, per_unit;
     int64_t *counts; /* (parts, bins) */
 } bin_counts;
@@ -195,7 +196,7 @@ typedef struct bin_counts {
 COUNT_BINS(count_bins_f32, float)
 COUNT_BINS(count_bins_f64, double)
 
-/* Without a range it is the range of the elements; of equal ones, 1 less to 1 more. */
+/* Without a range, takes the range of the elements. An empty range is widened by 1 at both ends. */
 static int histc_forward(wg_call *call) {
     const histc_options *options = call->options;
     wg_tensor *x = wg_contiguous(wg__widen(call->inputs[0]));
@@ -254,9 +255,9 @@ wg_tensor *wg_histc(wg_tensor *x, int64_t bins, double low, double high) {
     return wg__apply_float(&histc, x, &(histc_options){bins, low, high});
 }
 
-/* ---- histogram: h_i = the sum of the weights of the elements in [edge_i, edge_(i+1)), the last
- * bin including its end; with density divided by their sum and by the width. A composite of
- * searchsorted and bincount. ---- */
+/* ---- histogram: h_i = the sum of the weights of the elements in [edge_i, edge_(i+1)); the last
+ * bin includes its end. A density is divided by the total and by the width of the bin. A composite
+ * of searchsorted and bincount. ---- */
 
 typedef struct histogram_options {
     bool density;
@@ -288,7 +289,7 @@ static int histogram_decompose(wg_call *call) {
                                "edge %lld is %g and the next is %g; wanted them in ascending order",
                                (long long)i - 1, edge[i - 1], edge[i]);
     const int64_t bins = edges->spec.shape[0] - 1;
-    /* Bin 0 is before the edges, bin `bins` + 1 is behind them, where NaN goes, too. */
+    /* Bin 0 is before the first edge; bin `bins` + 1 is after the last edge, and takes NaN. */
     wg_tensor *bin = wg_searchsorted(edges, x, true);
     bin = wg_where(wg_eq(x, wg_select(edges, 0, -1)), wg_scalar(WG_I64, (double)bins), bin);
     wg_tensor *weights = wg__input_at(call, 2);
