@@ -1,9 +1,10 @@
-/* Joining tensors, and the elements of a tensor in another arrangement or several times. */
+/* Joining tensors (cat, stack, meshgrid), and rearranging or repeating elements (flip, roll, tile,
+ * repeat_interleave). */
 #include "tensor/ops/support.h"
 
 #include <string.h>
 
-/* ---- cat: y = the operands one after the other along an axis.
+/* ---- cat: y = the concatenation of the operands along an axis.
  * Each gradient is its slice of g. ---- */
 
 static int cat_infer(wg_call *call) {
@@ -25,12 +26,12 @@ static int cat_infer(wg_call *call) {
     return 0;
 }
 
-/* Operands in one piece each: y is written from its beginning to its end, a piece of each operand
- * in turn for each place in the axes before the axis. */
+/* Contiguous operands. y is written in the order of memory: for each index of the axes before the
+ * axis, a row of y is a piece of each operand. */
 typedef struct pieces {
     int count;
-    int64_t row; /* bytes of y for a place */
-    int64_t sizes[WG_MAX_INPUTS];
+    int64_t row;                  /* bytes of a row of y */
+    int64_t sizes[WG_MAX_INPUTS]; /* bytes of a piece */
     const char *from[WG_MAX_INPUTS];
     char *to;
 } pieces;
@@ -43,8 +44,8 @@ static void copy_pieces(int64_t begin, int64_t end, void *context) {
             memcpy(to, job->from[i] + place * job->sizes[i], (size_t)job->sizes[i]);
 }
 
-/* Operands that are contiguous are copied as pieces. Of shorter pieces, and of long ones, each
- * operand is copied by itself. */
+/* Copies contiguous operands as pieces, unless the pieces are too short or the rows too long. Else
+ * copies each operand by itself. */
 static int cat_forward(wg_call *call) {
     enum { SHORTEST_PIECE = 64, LONGEST_ROW = 1 << 18 }; /* bytes */
     const int axis = *(const int *)call->options;
@@ -98,7 +99,7 @@ static const wg_op cat = {
     .jvp = wg_jvp_linear,
     .batch = wg__batch_axis};
 
-/* Joins operands of one dtype: groups of WG_MAX_INPUTS first, then the groups. Overwrites the
+/* Joins operands of the same dtype: first groups of WG_MAX_INPUTS, then the results. Overwrites the
  * array. */
 static wg_tensor *join(int count, wg_tensor **tensors, int axis) {
     while (count > WG_MAX_INPUTS) {
@@ -172,7 +173,7 @@ wg_tensor *wg_stack(int count, wg_tensor *const *tensors, int axis) {
     return wg_scope_end(&scope, y);
 }
 
-/* Vector i runs along axis i and is repeated, by strides of 0, along the others. */
+/* Output i has vector i along axis i, repeated along all other axes by strides of 0. */
 int wg_meshgrid(int count, wg_tensor *const *vectors, wg_tensor **outputs) {
     if (count < 1 || count > WG_MAX_DIMS)
         return wg_fail(WG_ERROR_ARGUMENT, "meshgrid", "%d vectors; wanted 1 to %d", count,
@@ -254,10 +255,10 @@ wg_tensor *wg_flip(wg_tensor *x, int axis_count, const int64_t *axes) {
 /* ---- roll: y[i + shift] = x[i], modulo the size of each axis.   dx = g rolled back. ---- */
 
 typedef struct roll_options {
-    int64_t shifts[WG_MAX_DIMS]; /* of each axis */
+    int64_t shifts[WG_MAX_DIMS]; /* for each axis */
 } roll_options;
 
-/* `count` places of one axis of x from `start` on, as a handle that no scope owns. */
+/* x narrowed to `count` elements of an axis from `start` on, as a handle that no scope owns. */
 static wg_tensor part_of(const wg_tensor *x, int axis, int64_t start, int64_t count) {
     wg_tensor part = *x;
     part.offset += start * part.strides[axis];
@@ -265,7 +266,7 @@ static wg_tensor part_of(const wg_tensor *x, int axis, int64_t start, int64_t co
     return part;
 }
 
-/* Copies x, which is not empty, into y: an axis with a shift in two parts. */
+/* Copies x, which is not empty, into y. An axis with a shift is copied in two parts. */
 static void copy_rolled(wg_tensor *y, const wg_tensor *x, const int64_t *shifts, int axis) {
     if (axis == x->spec.ndim) {
         wg__convert(y, x);
@@ -352,8 +353,8 @@ wg_tensor *wg_roll(wg_tensor *x, int count, const int64_t *shifts, const int64_t
 
 /* ---- tile, repeat_interleave: axes repeated by views of stride 0, then copied. ---- */
 
-/* x with one axis `repeats` times as long: the whole axis repeated, or (each) every element in a
- * row. `before` and `after` are the sizes on both sides of the new axis of the repeats. */
+/* x with one axis `repeats` times as long: the whole axis repeated, or with `each` every element.
+ * Expands x as (before, repeats, after). */
 static wg_tensor *repeat_axis(wg_tensor *x, int axis, int64_t repeats, bool each) {
     if (x == NULL || repeats == 1)
         return x;

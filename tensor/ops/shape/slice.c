@@ -3,17 +3,20 @@
 
 #include <string.h>
 
-/* ---- slice: y = `count` elements of one axis of x, every `step`-th from `start` on.
+/* ---- slice: y = `count` elements along an axis of x, every `step`-th from `start` on.
  * dx = unslice of g.
- * unslice: y = zeros, of `size` along the axis, with x where slice reads.
- * dx = slice of g. Each is the other's adjoint, which closes them under differentiation of any
- * order. ---- */
+ * unslice: y = zeros, of `size` along the axis, with x at the elements that slice reads.
+ * dx = slice of g. The two ops are adjoints, so derivatives of any order use only them. ---- */
 
 typedef struct slice_options {
     int axis;
-    int64_t start, step, count; /* as resolved: start >= 0, and step 1 where count < 2 */
-    int64_t size;               /* of the axis in the operand of slice */
+    int64_t start, step, count; /* resolved: start >= 0, and step 1 if count < 2 */
+    int64_t size;               /* of the axis, in the operand of slice */
 } slice_options;
+
+static int64_t clamp(int64_t value, int64_t low, int64_t high) {
+    return value < low ? low : value > high ? high : value;
+}
 
 /* The view of `whole` that the slice selects. */
 static wg_tensor *slice_view(const wg_tensor *whole, const slice_options *options) {
@@ -26,8 +29,8 @@ static wg_tensor *slice_view(const wg_tensor *whole, const slice_options *option
     return wg__tensor_view(whole, &spec, strides, whole->offset + offset);
 }
 
-/* Gives the axis another size. The options were resolved for an axis of size `from`; a view of
- * another size could reach beyond its base. */
+/* Changes the size of the axis. The options were resolved for the size `from`; with any other size
+ * a view could reach beyond its base. */
 static int infer_resized(wg_call *call, int64_t from, int64_t to) {
     const int axis = ((const slice_options *)call->options)->axis;
     const wg_spec *x = &call->input_specs[0];
@@ -50,8 +53,8 @@ static int slice_forward(wg_call *call) {
 
 static const wg_op unslice;
 
-/* Slices of one tensor (the heads of a split) accumulate into one gradient, in place if this is the
- * only handle on it: each slice costs only its own size. */
+/* The gradients of several slices of a tensor (the heads of a split) accumulate in place if no
+ * other handle shares the total. The cost of a slice is then proportional to its size. */
 static int slice_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     wg_tensor *g = cotangents[0], *total = gradients[0];
     if (total != NULL && !call->create_graph && wg__tensor_is_sole(total))
@@ -83,13 +86,13 @@ static int unslice_forward(wg_call *call) {
         return -1;
     if (options->step != 1 && wg_fill_(y, 0) < 0)
         return -1;
-    /* With step 1, zeros go before and after the part alone. */
+    /* With step 1, only the elements before and after the part are cleared. */
     const int64_t end = options->start + options->count;
     for (int i = 0; options->step == 1 && i < 2; i++) {
-        slice_options beside = *options;
-        beside.start = i == 0 ? 0 : end;
-        beside.count = i == 0 ? options->start : options->size - end;
-        wg_tensor *zeros = slice_view(y, &beside);
+        slice_options border = *options;
+        border.start = i == 0 ? 0 : end;
+        border.count = i == 0 ? options->start : options->size - end;
+        wg_tensor *zeros = slice_view(y, &border);
         if (zeros == NULL || wg_fill_(zeros, 0) < 0)
             return -1;
     }
@@ -112,13 +115,7 @@ static const wg_op unslice = {
                   "y = zeros with x at [start:stop:step] of one axis: the adjoint of slice."),
     .batch = wg__batch_axis};
 
-/* A Python index: a negative one counts from the end. The result is clamped to [low, high]. */
-static int64_t resolve(int64_t index, int64_t size, int64_t low, int64_t high) {
-    if (index < 0)
-        index += size;
-    return index < low ? low : index > high ? high : index;
-}
-
+/* As in Python, negative start and stop count from the end, and both are clamped to the axis. */
 wg_tensor *wg_slice(wg_tensor *x, int axis, int64_t start, int64_t stop, int64_t step) {
     const int along = wg__axis_of(x, axis, "slice");
     if (along < 0)
@@ -128,16 +125,18 @@ wg_tensor *wg_slice(wg_tensor *x, int axis, int64_t start, int64_t stop, int64_t
         return NULL;
     }
     const int64_t size = x->spec.shape[along];
+    start += start < 0 ? size : 0;
+    stop += stop < 0 ? size : 0;
     slice_options options = {.axis = along, .step = step, .size = size};
     int64_t last; /* one past the end, in the direction of the step */
     if (step > 0) {
-        options.start = resolve(start, size, 0, size);
-        last = resolve(stop, size, 0, size);
+        options.start = clamp(start, 0, size);
+        last = clamp(stop, 0, size);
         if (last > options.start)
             options.count = (last - options.start - 1) / step + 1;
     } else {
-        options.start = resolve(start, size, -1, size - 1);
-        last = stop == WG_END ? -1 : resolve(stop, size, -1, size - 1);
+        options.start = clamp(start, -1, size - 1);
+        last = stop == WG_END ? -1 : clamp(stop, -1, size - 1);
         if (options.start > last)
             options.count = -((options.start - last - 1) / step) + 1;
     }
@@ -208,7 +207,7 @@ static int select_infer(wg_call *call) {
     return 0;
 }
 
-/* The slice that keeps the axis. */
+/* The equivalent slice, which keeps the axis with size 1. */
 static slice_options slice_of_one(const wg_call *call) {
     const select_options *options = call->options;
     const wg_spec *x = &call->input_specs[0];
@@ -218,7 +217,7 @@ static slice_options slice_of_one(const wg_call *call) {
     return (slice_options){.axis = axis, .start = at, .step = 1, .count = 1, .size = size};
 }
 
-/* The view of `whole`, a tensor of x's shape, that is selected. */
+/* The selected view of `whole`, a tensor of the shape of input 0. */
 static wg_tensor *select_view(const wg_call *call, const wg_tensor *whole) {
     const slice_options one = slice_of_one(call);
     const wg_spec *spec = &call->output_specs[0];
@@ -233,7 +232,7 @@ static int select_forward(wg_call *call) {
     return wg__set_output(call, select_view(call, call->inputs[0]));
 }
 
-/* In place as in slice_vjp. */
+/* Accumulates in place as slice_vjp does. */
 static int select_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     wg_tensor *g = cotangents[0], *total = gradients[0];
     if (total != NULL && !call->create_graph && wg__tensor_is_sole(total))
@@ -311,10 +310,10 @@ int wg_chunk(wg_tensor *x, int axis, int count, wg_tensor **parts) {
 /* ---- diagonal: y[..., i] = x[.. i .. i + offset ..].
  * dx = diag_embed of g.
  * diag_embed: y = zeros with x on a diagonal.
- * dx = diagonal of g. Each is the other's adjoint. ---- */
+ * dx = diagonal of g. The two ops are adjoints. ---- */
 
 typedef struct diagonal_options {
-    int axis_a, axis_b; /* of rows and columns, as resolved: not negative, and not the same */
+    int axis_a, axis_b; /* of rows and columns, resolved: not negative, and different */
     int64_t offset;
     int64_t rows, columns; /* diag_embed: the sizes of the two axes */
 } diagonal_options;
@@ -327,7 +326,7 @@ static int64_t diagonal_length(int64_t rows, int64_t columns, int64_t offset) {
     return rows < columns ? rows : columns;
 }
 
-/* The shape of x without the two axes and with the diagonal as the last axis. */
+/* The shape of x without the two axes, and with the diagonal as the last axis. */
 static void diagonal_spec(const wg_spec *x, const diagonal_options *options, wg_spec *y) {
     const int a = options->axis_a, b = options->axis_b;
     *y = (wg_spec){.dtype = x->dtype};
@@ -377,7 +376,7 @@ static int diagonal_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor *
     return wg__vjp_status();
 }
 
-/* Matrices of various forms, and their axes. */
+/* Matrices of several shapes, on several pairs of axes. */
 WG__EXAMPLES(diagonal, diagonal_options, (wg__sample_normal), {{0, 1, 0, 3, 3}, "3 3"},
              {{0, 1, 1, 2, 4}, "2 4"}, {{2, 0, -1, 4, 3}, "3 2 4"}, {{1, 2, -2, 3, 2}, "2 3 2"},
              {{1, 0, 5, 2, 2}, "2 2"})
@@ -389,7 +388,7 @@ static const wg_op diagonal = {
         "diagonal is the last. A view."),
     .batch = wg__batch_axes};
 
-/* Resolves the axes of a tensor of `ndim`; false with an error. */
+/* Resolves the two axes; false with an error. */
 static bool resolve_axes(diagonal_options *options, int ndim, int axis_a, int axis_b,
                          const char *where) {
     options->axis_a = wg__axis(axis_a, ndim, where);
@@ -469,8 +468,8 @@ wg_tensor *wg_diag_embed(wg_tensor *x, int64_t offset, int axis_a, int axis_b) {
     return wg_apply_one(&diag_embed, 1, &x, &options);
 }
 
-/* ---- tril, triu: y = x on one side of a diagonal of the last two axes, 0 on the other.
- * dx = the same of g. ---- */
+/* ---- tril, triu: y = the lower, the upper triangle of x over the last two axes; 0 elsewhere.
+ * dx = the same triangle of g. ---- */
 
 typedef struct triangle_job {
     const char *x;
@@ -480,21 +479,17 @@ typedef struct triangle_job {
     bool lower;
 } triangle_job;
 
-static int64_t limited(int64_t value, int64_t low, int64_t high) {
-    return value < low ? low : value > high ? high : value;
-}
-
 static void copy_triangles(int64_t begin, int64_t end, void *context) {
     const triangle_job *job = context;
     const int64_t size = job->size, bytes = job->columns * size;
     for (int64_t i = begin; i < end; i++) {
         const int64_t row = i % job->rows;
-        /* The first column above the diagonal in tril, the first on the diagonal in triu. */
-        const int64_t bend = limited(row + job->diagonal + job->lower, 0, job->columns) * size;
+        /* The offset of the first column above the diagonal in tril, on the diagonal in triu. */
+        const int64_t cut = clamp(row + job->diagonal + job->lower, 0, job->columns) * size;
         const char *x = job->x + i * bytes;
         char *y = job->y + i * bytes;
-        const int64_t kept = job->lower ? 0 : bend, zero = job->lower ? bend : 0;
-        const int64_t kept_bytes = job->lower ? bend : bytes - bend;
+        const int64_t kept = job->lower ? 0 : cut, zero = job->lower ? cut : 0;
+        const int64_t kept_bytes = job->lower ? cut : bytes - cut;
         memcpy(y + kept, x + kept, (size_t)kept_bytes);
         memset(y + zero, 0, (size_t)(bytes - kept_bytes));
     }
@@ -518,7 +513,7 @@ static int triangle_forward(wg_call *call, bool lower) {
                         .columns = x->spec.shape[ndim - 1],
                         .size = (int64_t)wg_dtype_size(x->spec.dtype),
                         .lower = lower};
-    job.diagonal = limited(diagonal, -job.rows - 1, job.columns + 1);
+    job.diagonal = clamp(diagonal, -job.rows - 1, job.columns + 1);
     if (wg_tensor_count(x) > 0)
         wg__parallel_for(wg_tensor_count(x) / job.columns, WG__GRAIN / job.columns + 1,
                          copy_triangles, &job);

@@ -1,11 +1,11 @@
-/* Windows that slide along an axis, and padding beside it. */
+/* Sliding windows along an axis (unfold, fold), and padding (pad). */
 #include "tensor/ops/support.h"
 
 #include <string.h>
 
 /* ---- unfold: y[.., i, .., j] = x[.., i step + j, ..], windows that may overlap.   dx = fold of g.
- * fold: y = zeros, of `length` along the axis, with each window added where unfold reads it.   dx =
- * unfold of g. Each is the other's adjoint.
+ * fold: y = zeros, of `length` along the axis, with each window added at the elements that unfold
+ * reads.   dx = unfold of g. The two ops are adjoints.
  *
  *     x  0 1 2 3 4 5 6      size 3, step 2      y  0 1 2
  *        [...] |  |                                2 3 4
@@ -13,7 +13,7 @@
  *                [...] ---- */
 
 typedef struct unfold_options {
-    int axis; /* as resolved */
+    int axis; /* resolved */
     int64_t size, step;
     int64_t length; /* fold: the size of the axis */
 } unfold_options;
@@ -89,7 +89,8 @@ static int fold_infer(wg_call *call) {
     return 0;
 }
 
-/* Adds element j of all windows at once, for each j: these never overlap. bf16 adds up in f32. */
+/* For each j, adds element j of all windows at once: these elements never overlap. bf16 is summed
+ * in f32. */
 static int fold_forward(wg_call *call) {
     const unfold_options *options = call->options;
     wg_tensor *y = call->outputs[0], *x = call->inputs[0], *sum = y;
@@ -127,7 +128,7 @@ static const wg_op fold = {
         "adjoint of unfold."),
     .batch = wg__batch_axis};
 
-/* ---- Borders: of a number, or of the elements of x ---- */
+/* ---- Borders: constant, or copies of elements of x ---- */
 
 typedef struct border_options {
     int64_t before[WG_MAX_DIMS], after[WG_MAX_DIMS]; /* of each axis; at least 0 */
@@ -135,7 +136,7 @@ typedef struct border_options {
     double value;
 } border_options;
 
-/* The largest width by which a mode can pad an axis of `size`. */
+/* The maximum width of a border at an axis of `size`. */
 static int64_t widest(wg_pad_mode mode, int64_t size) {
     if (mode == WG_PAD_REFLECT)
         return wg__larger(size - 1, 0);
@@ -144,7 +145,7 @@ static int64_t widest(wg_pad_mode mode, int64_t size) {
     return mode == WG_PAD_CONSTANT || size > 0 ? INT64_MAX : 0;
 }
 
-/* Adds the borders to the shape of input 0, or takes them away (`sign` -1). */
+/* Adds the borders to the shape of input 0, or with `sign` -1 removes them. */
 static int infer_borders(wg_call *call, int sign) {
     const border_options *options = call->options;
     const wg_spec *x = &call->input_specs[0];
@@ -167,7 +168,7 @@ static int pad_constant_infer(wg_call *call) {
     return infer_borders(call, 1);
 }
 
-/* An axis of samples comes before those of one, and has no border. */
+/* The axis of samples comes first, and has no border. */
 static int border_batch(wg_call *call, uint32_t batched, int64_t samples) {
     (void)samples, (void)batched;
     const border_options *one = call->options;
@@ -177,15 +178,15 @@ static int border_batch(wg_call *call, uint32_t batched, int64_t samples) {
     return wg_apply(call->op, 1, call->inputs, &all, call->outputs);
 }
 
-/* ---- pad_constant: y = x with a number around it.   dx = the inside of g. ---- */
+/* ---- pad_constant: y = x with a constant border.   dx = the inside of g. ---- */
 
-/* Restricts x to `count` places of an axis from `start` on. */
-static void take_part(wg_tensor *x, int axis, int64_t start, int64_t count) {
+/* Narrows x to `count` elements of an axis from `start` on. */
+static void narrow_axis(wg_tensor *x, int axis, int64_t start, int64_t count) {
     x->offset += start * x->strides[axis];
     x->spec.shape[axis] = count;
 }
 
-/* Fills the borders of each axis, within the part that the axes before it left as the inside. */
+/* Fills the borders axis by axis, each within the inside of all earlier axes. */
 static int pad_constant_forward(wg_call *call) {
     const border_options *options = call->options;
     const wg_tensor *x = call->inputs[0];
@@ -193,11 +194,11 @@ static int pad_constant_forward(wg_call *call) {
     for (int i = 0; i < x->spec.ndim; i++) {
         const int64_t begin = options->before[i], size = x->spec.shape[i];
         wg_tensor before = inside, after = inside;
-        take_part(&before, i, 0, begin);
-        take_part(&after, i, begin + size, options->after[i]);
+        narrow_axis(&before, i, 0, begin);
+        narrow_axis(&after, i, begin + size, options->after[i]);
         if (wg_fill_(&before, options->value) < 0 || wg_fill_(&after, options->value) < 0)
             return -1;
-        take_part(&inside, i, begin, size);
+        narrow_axis(&inside, i, begin, size);
     }
     wg__convert(&inside, x);
     return 0;
@@ -231,38 +232,39 @@ static const wg_op pad_constant = {
     .options_size = sizeof(border_options), .differentiable = 1, WG__PRIMITIVE(pad_constant),
     .batch = border_batch};
 
-/* ---- pad_edges: y = x with a border of its own elements, in reverse or from the other end.
- * fold_edges: its adjoint, which adds each element of the border to the one that it is a copy of.
+/* ---- pad_edges: y = x with a border of copies of elements of x: reflected, or wrapped around.
+ * fold_edges: the adjoint. It adds each element of the border to the element that was copied.
  *
  *     reflect, 2 before and 1 after      2 1 | 0 1 2 3 | 2
  *     circular                           2 3 | 0 1 2 3 | 0
  *
- * Along each axis y has three parts, and so 3^ndim regions in all; each is a view of x. ---- */
+ * Each axis of y has three parts, so y has 3^ndim regions; each region is a view of x. ---- */
 
 enum { INSIDE, BEFORE, AFTER, PARTS };
 
-/* Restricts y to one of its regions, and x to the elements that it has copies of. Where they are in
- * reverse, `read`, which is one of the two, is flipped. Returns false if the region is empty. */
-static bool take_region(const border_options *options, int region, wg_tensor *x, wg_tensor *y,
-                        wg_tensor *read) {
+/* Narrows y to a region, and x to the elements that the region copies. Reflected axes of `read`,
+ * which is x or y, are flipped. Returns false if the region is empty. */
+static bool narrow_to_region(const border_options *options, int region, wg_tensor *x, wg_tensor *y,
+                             wg_tensor *read) {
     for (int i = 0; i < x->spec.ndim; i++, region /= PARTS) {
         const int part = region % PARTS;
         const int64_t before = options->before[i], after = options->after[i];
-        const int64_t size = x->spec.shape[i], apart = options->mode == WG_PAD_REFLECT ? 1 : 0;
+        const int64_t size = x->spec.shape[i];
+        const bool reflect = options->mode == WG_PAD_REFLECT;
         const int64_t count = part == INSIDE ? size : part == BEFORE ? before : after;
         int64_t from = 0, to = before;
         if (part == BEFORE) {
-            from = apart ? apart : size - before;
+            from = reflect ? 1 : size - before;
             to = 0;
         } else if (part == AFTER) {
-            from = apart ? size - apart - after : 0;
+            from = reflect ? size - 1 - after : 0;
             to = before + size;
         }
         if (count == 0)
             return false;
-        take_part(x, i, from, count);
-        take_part(y, i, to, count);
-        if (part != INSIDE && apart) { /* flipped */
+        narrow_axis(x, i, from, count);
+        narrow_axis(y, i, to, count);
+        if (part != INSIDE && reflect) { /* flip */
             read->offset += (read->spec.shape[i] - 1) * read->strides[i];
             read->strides[i] = -read->strides[i];
         }
@@ -280,7 +282,7 @@ static int regions_of(const wg_tensor *x) {
 static int pad_edges_forward(wg_call *call) {
     for (int region = 0; region < regions_of(call->inputs[0]); region++) {
         wg_tensor x = *call->inputs[0], y = *call->outputs[0];
-        if (take_region(call->options, region, &x, &y, &x))
+        if (narrow_to_region(call->options, region, &x, &y, &x))
             wg__convert(&y, &x);
     }
     return 0;
@@ -290,7 +292,7 @@ static int fold_edges_infer(wg_call *call) {
     return infer_borders(call, -1);
 }
 
-/* bf16 adds up in f32. Region 0 is the inside. */
+/* bf16 is summed in f32. Region 0 is the inside. */
 static int fold_edges_forward(wg_call *call) {
     wg_tensor *to = call->outputs[0], *from = call->inputs[0], *sum = to;
     if (to->spec.dtype == WG_BF16) {
@@ -301,7 +303,7 @@ static int fold_edges_forward(wg_call *call) {
         return -1;
     for (int region = 0; region < regions_of(to); region++) {
         wg_tensor x = *sum, y = *from;
-        if (!take_region(call->options, region, &x, &y, &y))
+        if (!narrow_to_region(call->options, region, &x, &y, &y))
             continue;
         if (region == 0)
             wg__convert(&x, &y);
@@ -339,7 +341,7 @@ static const wg_op fold_edges = {
           "y = the inside of x, with the border, that of pad_edges, added where its "
           "elements come from: the adjoint of pad_edges.")};
 
-/* ---- pad: an axis longer, by a number or by its own elements; negative widths crop. ---- */
+/* ---- pad: borders of all modes; negative widths crop. ---- */
 
 typedef struct pad_options {
     int count; /* of the last axes */
@@ -348,7 +350,7 @@ typedef struct pad_options {
     double value;
 } pad_options;
 
-/* Copies of the first or the last place of an axis, `count` of them. */
+/* `count` copies of the first or the last element of an axis. */
 static wg_tensor *copies(wg_tensor *x, int axis, int64_t count, bool first) {
     const int64_t place = first ? 0 : wg_tensor_size(x, axis) - 1;
     int64_t shape[WG_MAX_DIMS];

@@ -1,5 +1,5 @@
-/* The same elements under another shape or order of axes: a handle on the operand's storage. No
- * element is copied, except by a reshape that no strides can express. */
+/* Views of a tensor under another shape or order of axes. They share the operand's storage; only a
+ * reshape that no strides can express copies elements. */
 #include "tensor/ops/support.h"
 
 #include <string.h>
@@ -25,7 +25,7 @@ static bool shape_options_make(shape_options *options, int ndim, const int64_t *
 
 /* ---- reshape: the same elements in row-major order.   dx = reshape(g, shape of x). ---- */
 
-/* Replaces a -1 in `shape` by the size that gives `count` elements. */
+/* Replaces a -1 in `shape` so that the shape has `count` elements. */
 static int complete_shape(const wg_call *call, int64_t count, int ndim, int64_t *shape) {
     int unknown = -1;
     for (int i = 0; i < ndim; i++) {
@@ -68,9 +68,9 @@ static int reshape_infer(wg_call *call) {
     return 0;
 }
 
-/* The strides under which the elements of x, in row-major order, have the shape `to`; false if
- * there are none. Neighbouring axes of x that one stride can walk form a run; whole axes of `to`,
- * from the last, must fill each run. */
+/* The strides that view x, in row-major order, under the shape `to`; false if no strides can.
+ * Adjacent axes of x that a single stride walks form a run. From the last axis on, whole axes of
+ * `to` must fill each run. */
 static bool reshaped_strides(const wg_tensor *x, const wg_spec *to, int64_t *strides) {
     const int64_t *shape = x->spec.shape;
     int axis = x->spec.ndim - 1, cut = to->ndim - 1;
@@ -137,20 +137,8 @@ wg_tensor *wg_reshape(wg_tensor *x, int ndim, const int64_t *shape) {
     return apply_shape(&reshape, x, ndim, shape);
 }
 
-/* ---- squeeze, unsqueeze: remove or add an axis of size 1, always as a view.
- * The vjp of each is the other. ---- */
-
-/* Copies one value for each of `ndim` axes but axis `dropped`. */
-static void drop_axis(int ndim, const int64_t *of_axes, int dropped, int64_t *rest) {
-    for (int i = 0; i < ndim - 1; i++)
-        rest[i] = of_axes[i < dropped ? i : i + 1];
-}
-
-/* Copies one value for each of `ndim` axes, and inserts `value` for axis `added`. */
-static void add_axis(int ndim, const int64_t *of_axes, int added, int64_t value, int64_t *all) {
-    for (int i = 0; i <= ndim; i++)
-        all[i] = i == added ? value : of_axes[i < added ? i : i - 1];
-}
+/* ---- squeeze, unsqueeze: remove or add an axis of size 1, always as a view. The vjp of squeeze is
+ * unsqueeze, and the vjp of unsqueeze is squeeze. ---- */
 
 static int squeeze_infer(wg_call *call) {
     const int given = *(const int *)call->options;
@@ -164,7 +152,8 @@ static int squeeze_infer(wg_call *call) {
                            "axis %d has size %lld; only an axis of size 1 goes", given,
                            (long long)x->shape[axis]);
     *out = (wg_spec){.dtype = x->dtype, .ndim = x->ndim - 1};
-    drop_axis(x->ndim, x->shape, axis, out->shape);
+    for (int i = 0; i < out->ndim; i++)
+        out->shape[i] = x->shape[i < axis ? i : i + 1];
     return 0;
 }
 
@@ -173,7 +162,8 @@ static int squeeze_forward(wg_call *call) {
     const wg_tensor *x = call->inputs[0];
     const int axis = wg__axis(given, x->spec.ndim, call->op->name);
     int64_t strides[WG_MAX_DIMS] = {0};
-    drop_axis(x->spec.ndim, x->strides, axis, strides);
+    for (int i = 0; i < x->spec.ndim - 1; i++)
+        strides[i] = x->strides[i < axis ? i : i + 1];
     return wg__set_output(call, wg__tensor_view(x, &call->output_specs[0], strides, x->offset));
 }
 
@@ -198,20 +188,23 @@ static int unsqueeze_infer(wg_call *call) {
     const int axis = wg__axis(given, x->ndim + 1, call->op->name);
     if (axis < 0)
         return -1;
-    call->output_specs[0].dtype = x->dtype;
-    call->output_specs[0].ndim = x->ndim + 1;
-    add_axis(x->ndim, x->shape, axis, 1, call->output_specs[0].shape);
+    wg_spec *out = &call->output_specs[0];
+    out->dtype = x->dtype;
+    out->ndim = x->ndim + 1;
+    for (int i = 0; i < out->ndim; i++)
+        out->shape[i] = i == axis ? 1 : x->shape[i < axis ? i : i - 1];
     return 0;
 }
 
-/* An axis of size 1 may have any stride. This one keeps a contiguous tensor contiguous. */
+/* An axis of size 1 may have any stride. The chosen stride keeps a contiguous tensor contiguous. */
 static int unsqueeze_forward(wg_call *call) {
     const int given = *(const int *)call->options;
     const wg_tensor *x = call->inputs[0];
     const int ndim = x->spec.ndim, axis = wg__axis(given, ndim + 1, call->op->name);
     const int64_t stride = axis < ndim ? x->spec.shape[axis] * x->strides[axis] : 1;
     int64_t strides[WG_MAX_DIMS] = {0};
-    add_axis(ndim, x->strides, axis, stride, strides);
+    for (int i = 0; i <= ndim; i++)
+        strides[i] = i == axis ? stride : x->strides[i < axis ? i : i - 1];
     return wg__set_output(call, wg__tensor_view(x, &call->output_specs[0], strides, x->offset));
 }
 
@@ -227,7 +220,7 @@ wg_tensor *wg_unsqueeze(wg_tensor *x, int axis) {
     return wg_apply_one(&unsqueeze, 1, &x, &axis);
 }
 
-/* ---- flatten: joins neighbouring axes into one. A scalar becomes a vector of one. ---- */
+/* ---- flatten: merges adjacent axes into one. A scalar becomes a vector (1). ---- */
 
 typedef struct flatten_options {
     int first_axis, last_axis;
@@ -442,7 +435,7 @@ typedef struct transpose_options {
     int axis_a, axis_b;
 } transpose_options;
 
-/* Exchanges the values of the two axes; -1 with INDEX. */
+/* Exchanges the entries of the two axes in a shape or strides; -1 with INDEX. */
 static int exchange(const wg_call *call, int64_t *of_axes) {
     const transpose_options *options = call->options;
     const int ndim = call->input_specs[0].ndim;
@@ -483,7 +476,7 @@ wg_tensor *wg_transpose(wg_tensor *x, int axis_a, int axis_b) {
     return wg_apply_one(&transpose, 1, &x, &(transpose_options){axis_a, axis_b});
 }
 
-/* ---- movedim: moves axes to other places; the others keep their order. ---- */
+/* ---- movedim: moves axes to new positions; all remaining axes keep their order. ---- */
 
 typedef struct movedim_options {
     int count;
