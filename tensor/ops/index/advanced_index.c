@@ -566,9 +566,10 @@ static int put_sample(int index, wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op index_put = {
-    WG__OP_OF("index_put", 2, 2 + MAX_INDICES, 1,
-              "y = x with values, broadcast, at [i, j, ...], or added there; indices as those of "
-              "index. Of several values for one place the last stays. Indices have no gradient."),
+    WG__OP_OF(
+        "index_put", 2, 2 + MAX_INDICES, 1,
+        "y = x with values, broadcast, at [i, j, ...], or added to y[i, j, ...]; the indices are "
+        "as in index. Of several values for one element the last stays. Indices have no gradient."),
     .options_size = sizeof(bool), .differentiable = 3, WG__COMPOSED(put)};
 
 wg_tensor *wg_index_put(wg_tensor *x, int count, wg_tensor *const *indices, wg_tensor *values,

@@ -26,8 +26,9 @@ static int check_index_shape(const wg_call *call) {
     const wg_spec *x = &call->input_specs[0], *index = &call->input_specs[1];
     const int axis = ((const index_options *)call->options)->axis;
     if (index->ndim != x->ndim)
-        return wg__op_fail(call, WG_ERROR_SHAPE, "ranks %d and %d differ; index needs that of x",
-                           x->ndim, index->ndim);
+        return wg__op_fail(call, WG_ERROR_SHAPE,
+                           "ranks %d and %d differ; x and index need the same rank", x->ndim,
+                           index->ndim);
     for (int i = 0; i < x->ndim; i++)
         if (i != axis && index->shape[i] > x->shape[i])
             return wg__op_fail(call, WG_ERROR_SHAPE,
@@ -314,8 +315,9 @@ static int take_shapes(const wg_call *call, int *axis, int64_t *x_shape, int64_t
     if (*axis < 0)
         return -1;
     if (index->ndim != x->ndim)
-        return wg__op_fail(call, WG_ERROR_SHAPE, "ranks %d and %d differ; index needs that of x",
-                           x->ndim, index->ndim);
+        return wg__op_fail(call, WG_ERROR_SHAPE,
+                           "ranks %d and %d differ; x and index need the same rank", x->ndim,
+                           index->ndim);
     for (int i = 0; i < x->ndim; i++) {
         const int64_t m = x->shape[i], n = index->shape[i];
         if (i != *axis && m != n && m != 1 && n != 1)
@@ -361,8 +363,8 @@ WG__EXAMPLES(take_along_axis, index_options, (wg__sample_normal, around_3),
 
 static const wg_op take_along_axis = {
     WG__OP("take_along_axis", 2,
-           "y[..i..] = x[..index[..i..]..] along an axis; along the others x and index are "
-           "broadcast. Negative indices count from the end. The index has no gradient."),
+           "y[..i..] = x[..index[..i..]..] along an axis; x and index broadcast along all other "
+           "axes. Negative indices count from the end. The index has no gradient."),
     .options_size = sizeof(index_options), .differentiable = 1, .infer = take_along_axis_infer,
     WG__COMPOSED(take_along_axis)};
 
@@ -536,8 +538,9 @@ static int scatter_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **
 }
 
 static const wg_op scatter = {SCATTER(
-    scatter, "y = x with src[..i..] instead at [..index[..i..]..] along an axis, the last of those "
-             "that go to one place; src has the shape of index. The index has no gradient.")};
+    scatter,
+    "y = x with src[..i..] stored at [..index[..i..]..] along an axis; of several values for one "
+    "element the last stays; src has the shape of index. The index has no gradient.")};
 
 wg_tensor *wg_scatter(wg_tensor *x, int axis, wg_tensor *index, wg_tensor *src) {
     return apply_scatter(&scatter, x, axis, index, src);

@@ -45,12 +45,12 @@ static int check_values(const wg_call *call, wg_tensor *values, const char *what
             const double a = wg__value_at(values, row * n + i);
             const double b = wg__value_at(values, row * n + i + 1);
             if (fabs(a - b) <= rounding)
-                return wg__op_fail(call, WG_ERROR_GRADIENT,
-                                   "%ss %lld and %lld of %s, %.9g and %.9g, are equal but for "
-                                   "rounding: their vectors are not unique and have no derivative "
-                                   "(that of the values exists)",
-                                   what, (long long)i, (long long)i + 1,
-                                   wg__matrix_text(text, sizeof text, call, row), a, b);
+                return wg__op_fail(
+                    call, WG_ERROR_GRADIENT,
+                    "%ss %lld and %lld of %s, %.9g and %.9g, are equal but for rounding: their "
+                    "vectors are not unique and have no derivative (the values have one)",
+                    what, (long long)i, (long long)i + 1,
+                    wg__matrix_text(text, sizeof text, call, row), a, b);
         }
     }
     return 0;
@@ -150,8 +150,8 @@ static double cubic_flops(const wg_call *call) {
 
 static const wg_op cholesky = {
     WG__OP("cholesky", 1,
-           "The lower triangle L with L L^T = A, of symmetric positive-definite matrices (..., N, "
-           "N): (A + A^T) / 2 of what is given. An error if that is not positive definite."),
+           "The lower triangle L with L L^T = (A + A^T) / 2, for A (..., N, N). An error if that "
+           "matrix is not positive definite."),
     .saves_outputs = 1,
     .differentiable = 1,
     .places_outputs = true,
@@ -184,8 +184,7 @@ static int qr_infer(wg_call *call) {
     const int64_t m = a->shape[a->ndim - 2], n = a->shape[a->ndim - 1];
     if (m < n)
         return wg__op_fail(call, WG_ERROR_SHAPE,
-                           "the op takes matrices of at least as many rows as columns; wg_qr takes "
-                           "others");
+                           "the op takes matrices of no fewer rows than columns; wg_qr takes any");
     wg__infer_matrix(call, Q, 2, m, complete ? m : n);
     wg__infer_matrix(call, R, 2, complete ? m : n, n);
     return 0;
@@ -254,12 +253,11 @@ WG__EXAMPLES(qr, bool, (wg__sample_matrices), {false, "4 3"}, {false, "2 3 2"})
 WG__LARGE_BY(qr, bool, (wg__sample_large_matrices), "64 128 128", false)
 
 static const wg_op qr = {
-    WG__OP_OF(
-        "qr", 1, 1, 2,
-        "Q (..., M, N) with orthonormal columns and the upper triangle R (..., N, N), with Q R "
-        "= A (..., M, N), for M >= N, by Householder's reflections; or Q (..., M, M) and R "
-        "(..., M, N), which have no derivative where M > N. That of others needs columns of A "
-        "that are independent."),
+    WG__OP_OF("qr", 1, 1, 2,
+              "Q (..., M, N) with orthonormal columns and the upper triangle R (..., N, N), with Q "
+              "R = A (..., M, N), for M >= N, by Householder's reflections; or Q (..., M, M) and R "
+              "(..., M, N), which have no derivative where M > N. Otherwise the derivative needs "
+              "linearly independent columns of A."),
     .options_size = sizeof(bool), .saves_outputs = 3, .differentiable = 1,
     /* Q and R of linearly dependent columns have no derivative. */
     .exceptions = &(const wg_op_exceptions){.undefined_at = WG_AT_ZERO | WG_AT_TIES},
@@ -363,11 +361,10 @@ WG__SHAPES(eigh, (with_distinct_eigenvalues), "3 3", "2 2 2", "1 1")
 WG__LARGE_BY(eigh, int, (large_definite), "64 128 128", 0)
 
 static const wg_op eigh = {
-    WG__OP_OF(
-        "eigh", 1, 1, 2,
-        "The eigenvalues w (..., N), ascending, and the eigenvectors, columns of V (..., N, N), "
-        "of symmetric matrices: (A + A^T) / 2 of what is given. Where eigenvalues are equal, "
-        "V has no derivative: an error."),
+    WG__OP_OF("eigh", 1, 1, 2,
+              "The eigenvalues w (..., N), ascending, and the eigenvectors, columns of V (..., N, "
+              "N), of the symmetric matrices (A + A^T) / 2 for an operand A. Where eigenvalues are "
+              "equal, V has no derivative: an error."),
     .saves_outputs = 3, .differentiable = 1,
     /* Vectors of equal eigenvalues are not unique. Signs of vectors are arbitrary. */
     .exceptions = &(const wg_op_exceptions){.undefined_at = WG_AT_ZERO | WG_AT_TIES | WG_AT_LARGE,
@@ -450,7 +447,7 @@ static wg_tensor *thin(const wg_call *call, wg_tensor *x, int axis, bool differe
         return wg_narrow(x, axis, 0, k);
     wg__op_fail(call, WG_ERROR_GRADIENT,
                 "the vectors that complete U or V with full_matrices are not unique and have no "
-                "derivative; take the others, without full_matrices");
+                "derivative; leave out full_matrices");
     return NULL;
 }
 

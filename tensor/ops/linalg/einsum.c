@@ -772,8 +772,8 @@ WG__LARGE(tensordot, tensordot_options, "32 32 1024, 1024 32 32", 2, {0, 1}, {2,
 
 static const wg_op tensordot = {
     WG__OP("tensordot", 2,
-           "y = the sum over pairs of axes, one of a and one of b, of the product of a and b; the "
-           "other axes of a and then those of b are left."),
+           "y = the sum over pairs of axes, one of a and one of b, of the product of a and b; y "
+           "has the remaining axes of a, then the remaining axes of b."),
     .options_size = sizeof(tensordot_options),
     .differentiable = 3,
     WG__COMPOSED(tensordot),

@@ -66,11 +66,10 @@ const char *wg__matrix_text(char *buffer, size_t size, const wg_call *call, int6
 
 int wg__fail_singular(const wg_call *call, const wg__lapack *job) {
     char text[64];
-    return wg__op_fail(
-        call, WG_ERROR_ARGUMENT,
-        "%s is singular (row or column %lld depends on those before it); wg_pinv and "
-        "wg_lstsq are for such systems, or add a small multiple of the identity",
-        wg__matrix_text(text, sizeof text, call, job->matrix), (long long)job->info);
+    return wg__op_fail(call, WG_ERROR_ARGUMENT,
+                       "%s is singular (row or column %lld depends on earlier ones); wg_pinv and "
+                       "wg_lstsq are for such systems, or add a small multiple of the identity",
+                       wg__matrix_text(text, sizeof text, call, job->matrix), (long long)job->info);
 }
 
 wg_tensor *wg__transposed(wg_tensor *x) {

@@ -391,12 +391,11 @@ static int quantized_linear_bench(wg_generator *generator, wg_sample *sample) {
 }
 
 static const wg_op packed_linear = {
-    WG__OP_OF(
-        "quantized_linear", 2, 1 + 2 * WG_MAX_QUANTIZED_WEIGHTS, 1,
-        "y = x dequantize(W)^T + bias: (..., I) x (O, bytes) u8, and (O) if there is a bias -> "
-        "(..., O); of up to three weights and biases in turns side by side. "
-        "In f32, blocks of integers meet x in blocks of 8 bits, and bf16 meets more than 16 rows "
-        "of x rounded to bf16 where the processor multiplies such numbers."),
+    WG__OP_OF("quantized_linear", 2, 1 + 2 * WG_MAX_QUANTIZED_WEIGHTS, 1,
+              "y = x dequantize(W)^T + bias: (..., I) x (O, bytes) u8, and (O) if there is a bias "
+              "-> (..., O); of up to three weights and biases, side by side. In f32, x is "
+              "quantized to 8 bits for blocks of integers; for bf16 weights and more than 16 rows, "
+              "x is rounded to bf16 if the processor multiplies bf16."),
     .options_size = sizeof(wg_quantization),
     .saves_inputs = 2 | 8 | 32, /* the weights */
     .differentiable = 1 | 4 | 16 | 64,

@@ -337,11 +337,10 @@ wg_tensor *wg_det(wg_tensor *a) {
 }
 
 static const wg_op slogdet = {
-    WG__OP_OF(
-        "slogdet", 1, 1, 2,
-        "The sign of det A and log |det A|, of square matrices (..., N, N), by LU: 0 and -inf "
-        "of a singular one. The sign has no gradient, that of the logarithm is computed from "
-        "the inverse: an error if A is singular."),
+    WG__OP_OF("slogdet", 1, 1, 2,
+              "The sign of det A and log |det A|, of square matrices (..., N, N), by LU: 0 and "
+              "-inf of a singular one. The sign has no gradient; the gradient of the logarithm is "
+              "computed from the inverse: an error if A is singular."),
     DETERMINANT};
 
 int wg_slogdet(wg_tensor *a, wg_tensor **sign, wg_tensor **logabsdet) {

@@ -299,8 +299,8 @@ WG__SHAPES(bce_with_logits, (wg__sample_normal, sample_probabilities, wg__sample
 static const wg_op bce_with_logits = {
     WG__OP_OF(
         "bce_with_logits", 2, 4, 1,
-        "y = weight (pos_weight t log(1 + e^-x) + (1 - t) log(1 + e^x)) of logits x and targets "
-        "t of one shape; weight and pos_weight are optional and broadcast. Fused without them."),
+        "y = weight (pos_weight t log(1 + e^-x) + (1 - t) log(1 + e^x)) of logits x and targets t "
+        "of the same shape; weight and pos_weight are optional and broadcast. Fused without them."),
     .saves_inputs = 15,
     .differentiable = 15,
     .infer = bce_with_logits_infer,
@@ -339,8 +339,8 @@ WG__EXAMPLES(kl_div, kl_div_options, (wg__sample_normal, wg__sample_positive),
 
 static const wg_op kl_div = {
     WG__OP("kl_div", 2,
-           "y = t (log t - x), 0 where t is 0, of log probabilities x and a target t of one shape; "
-           "or e^t (t - x), if the target is of logarithms, too"),
+           "y = t (log t - x), 0 where t is 0, of log probabilities x and a target t of the same "
+           "shape; or e^t (t - x) for a target of log probabilities"),
     .options_size = sizeof(kl_div_options),
     .differentiable = 3,
     .infer = compare_infer,

@@ -675,8 +675,7 @@ WG__LARGE_BY(batch_norm, norm_options, (wg__sample_normal_f32), "64 64 32 32, 64
 static const wg_op batch_norm = {
     NORM(batch_norm, batch_norm, 1, 3, 3,
          "y = (x - mean) / sqrt(variance + eps) weight + bias by channel: (B, C, ...), where mean "
-         "and variance, also results, are over all axes but that of C; weight and bias (C) are "
-         "optional"),
+         "and variance, also results, are over all axes but C; weight and bias (C) are optional"),
     .saves_outputs = 1 << MEAN | 1 << VARIANCE};
 
 /* Casts operands to their common dtype, and bf16 to f32. False if the first operand is NULL or a
@@ -824,8 +823,8 @@ WG__LARGE_BY(normalize_channels, norm_options,
 
 static const wg_op normalize_channels = {
     NORM(normalize_channels, normalize_channels, 3, 5, 1,
-         "y = (x - mean) / sqrt(variance + eps) weight + bias by channel: (B, C, ...) with "
-         "mean, variance, weight and bias (C), of which the last two are optional")};
+         "y = (x - mean) / sqrt(variance + eps) weight + bias by channel: (B, C, ...) with mean, "
+         "variance, weight and bias (C); weight and bias are optional")};
 
 wg_tensor *wg_normalize_channels(wg_tensor *x, wg_tensor *mean, wg_tensor *variance,
                                  wg_tensor *weight, wg_tensor *bias, double eps) {

@@ -576,8 +576,8 @@ static double norm_flops(const wg_call *call) {
 
 static const wg_op norm = {
     WG__OP("norm", 1,
-           "y = (sum |x|^p)^(1/p) over the given axes; p = 0 counts what is not 0, p = +-inf is "
-           "the largest, smallest |x|. Kinks at 0 and at ties, as PyTorch has them."),
+           "y = (sum |x|^p)^(1/p) over the given axes; p = 0 counts nonzero elements, p = +-inf is "
+           "the largest, smallest |x|. Kinks at 0 and at ties, as in PyTorch."),
     .options_size = sizeof(norm_options),
     .saves_inputs = 1,
     .saves_outputs = 1,

@@ -182,7 +182,7 @@ static int linear_scan_infer(wg_call *call) {
     if (!wg__same_shape(a, b))
         return wg__infer_broadcast(call, a->dtype) < 0
                    ? -1
-                   : wg__op_fail(call, WG_ERROR_SHAPE, "wanted a and b of one shape");
+                   : wg__op_fail(call, WG_ERROR_SHAPE, "wanted a and b of the same shape");
     if (call->input_count < 3 || call->input_specs[2].ndim < 0)
         return 0;
     wg_spec initial = *a;

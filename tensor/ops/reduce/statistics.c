@@ -239,10 +239,9 @@ WG__UNARY_SAMPLES(histc, histc_options, {4, -1, 1}, {3, 0, 0})
 WG__LARGE(histc, histc_options, "4194304", 100, 0, 1)
 
 static const wg_op histc = {
-    WG__OP(
-        "histc", 1,
-        "How many elements lie in each of `bins` bins of one width from low to high, or from the "
-        "smallest to the largest if both are 0: (bins), in the dtype of x."),
+    WG__OP("histc", 1,
+           "The number of elements in each of `bins` bins of equal width from low to high, or from "
+           "the smallest to the largest if both are 0: (bins), in the dtype of x."),
     .options_size = sizeof(histc_options),
     .no_gradient = "its results are counts",
     .places_outputs = true,

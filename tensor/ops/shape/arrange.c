@@ -17,10 +17,10 @@ static int cat_infer(wg_call *call) {
             return -1;
         for (int d = 0; d < out->ndim; d++)
             if (x->ndim != out->ndim || (d != axis && x->shape[d] != out->shape[d]))
-                return wg__op_fail(call, WG_ERROR_SHAPE,
-                                   "operand %d does not fit operand 0; all sizes but that of axis "
-                                   "%d must be equal",
-                                   i, axis);
+                return wg__op_fail(
+                    call, WG_ERROR_SHAPE,
+                    "operand %d does not fit operand 0; all axes but axis %d must have equal sizes",
+                    i, axis);
         out->shape[axis] += x->shape[axis];
     }
     return 0;
@@ -92,7 +92,7 @@ WG__LARGE(cat, int, "2048 1024, 2048 1024", 1)
 
 static const wg_op cat = {
     WG__OP_OF("cat", 1, WG_MAX_INPUTS, 1,
-              "y = the operands one after the other along an axis; all other sizes are equal."),
+              "y = the concatenation of the operands along an axis; all other sizes are equal."),
     .options_size = sizeof(int),
     .differentiable = 0xffffffff,
     WG__FUNCTIONS(cat),
@@ -397,10 +397,9 @@ static int tile_decompose(wg_call *call) {
 
 WG__UNARY_SAMPLES(tile, axes_options, {2, {2, 3}}, {2, {2, 2}}, {3, {1, 2, 3}}, {2, {3, 2}})
 
-static const wg_op tile = {
-    WG__COMPOSITE_OP(tile, axes_options,
-                     "y = x repeated along each axis; the last repeat is that of the last axis, "
-                     "and extra ones add leading axes.")};
+static const wg_op tile = {WG__COMPOSITE_OP(tile, axes_options,
+                                            "y = x repeated along each axis; the repeats belong to "
+                                            "the last axes, and extra repeats add leading axes.")};
 
 wg_tensor *wg_tile(wg_tensor *x, int count, const int64_t *repeats) {
     axes_options options;
@@ -427,7 +426,7 @@ WG__EXAMPLES(repeat_interleave, repeat_options, (wg__sample_normal), {{3, 1}, "2
              {{2, 0}, "3 2"}, {{2, -2}, "1 2"})
 
 static const wg_op repeat_interleave = {WG__COMPOSITE_OP(
-    repeat_interleave, repeat_options, "y = x with each element of one axis repeated in a row.")};
+    repeat_interleave, repeat_options, "y = x with each element along an axis repeated in a row.")};
 
 wg_tensor *wg_repeat_interleave(wg_tensor *x, int64_t repeats, int axis) {
     return wg_apply_one(&repeat_interleave, 1, &x, &(repeat_options){repeats, axis});

@@ -112,7 +112,7 @@ WG__LARGE(unslice, slice_options, "2048 1024", .axis = 1, .step = 2, .count = 10
 
 static const wg_op unslice = {
     WG__LINEAR_OP(unslice, slice_options,
-                  "y = zeros with x at [start:stop:step] of one axis: the adjoint of slice."),
+                  "y = zeros with x at [start:stop:step] along an axis: the adjoint of slice."),
     .batch = wg__batch_axis};
 
 /* As in Python, negative start and stop count from the end, and both are clamped to the axis. */
@@ -173,8 +173,7 @@ WG__EXAMPLES(narrow, narrow_options, (wg__sample_normal), {{1, 1, 2}, "2 3"}, {{
 
 static const wg_op narrow = {WG__COMPOSITE_OP(
     narrow, narrow_options,
-    "y = `length` elements of one axis of x from `start` on, all of which must be there. A "
-    "view.")};
+    "y = x[start : start + length] along an axis, which must lie within the axis. A view.")};
 
 wg_tensor *wg_narrow(wg_tensor *x, int axis, int64_t start, int64_t length) {
     return wg_apply_one(&narrow, 1, &x, &(narrow_options){axis, start, length});
@@ -248,7 +247,8 @@ WG__EXAMPLES(select, select_options, (wg__sample_normal), {{1, 2}, "2 3"}, {{0, 
              {{-1, 0}, "2 1"})
 
 static const wg_op select_op = {
-    WG__VIEW_OP(select, select_options, "y = x at one index of one axis, which goes away. A view."),
+    WG__VIEW_OP(select, select_options,
+                "y = x at an index along an axis; the axis is removed. A view."),
     .accumulates = 1, .batch = wg__batch_axis};
 
 wg_tensor *wg_select(wg_tensor *x, int axis, int64_t index) {
@@ -382,10 +382,9 @@ WG__EXAMPLES(diagonal, diagonal_options, (wg__sample_normal), {{0, 1, 0, 3, 3}, 
              {{1, 0, 5, 2, 2}, "2 2"})
 
 static const wg_op diagonal = {
-    WG__VIEW_OP(
-        diagonal, diagonal_options,
-        "y[..., i] = x at i of one axis and i + offset of another; these two axes go, and the "
-        "diagonal is the last. A view."),
+    WG__VIEW_OP(diagonal, diagonal_options,
+                "y[..., i] = x at i along an axis and i + offset along another axis; the two axes "
+                "are removed, and the diagonal is the last axis. A view."),
     .batch = wg__batch_axes};
 
 /* Resolves the two axes; false with an error. */

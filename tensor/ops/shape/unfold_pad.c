@@ -61,10 +61,9 @@ WG__EXAMPLES(unfold, unfold_options, (wg__sample_normal), {{0, 3, 1, 5}, "5"},
              {{1, 2, 2, 5}, "2 5"}, {{0, 2, 3, 6}, "6 1 2"}, {{1, 4, 1, 4}, "3 4"})
 
 static const wg_op unfold = {
-    WG__VIEW_OP(
-        unfold, unfold_options,
-        "y = the windows of one axis of x, of a size and at steps; a new last axis runs through "
-        "each. A view."),
+    WG__VIEW_OP(unfold, unfold_options,
+                "y = the windows of a size along an axis of x, `step` elements apart; a new last "
+                "axis holds the elements of a window. A view."),
     .batch = wg__batch_axis};
 
 wg_tensor *wg_unfold(wg_tensor *x, int axis, int64_t size, int64_t step) {
@@ -122,10 +121,9 @@ WG__EXAMPLES(fold, unfold_options, (wg__sample_normal), {{0, 3, 1, 5}, "3 3"},
 WG__LARGE(fold, unfold_options, "1024 1024 4", 1, 4, 2, 2050)
 
 static const wg_op fold = {
-    WG__LINEAR_OP(
-        fold, unfold_options,
-        "y = zeros with each window, of the last axis of x, added at its place of one axis: the "
-        "adjoint of unfold."),
+    WG__LINEAR_OP(fold, unfold_options,
+                  "y = zeros, with the windows in the last axis of x added at their positions "
+                  "along an axis: the adjoint of unfold."),
     .batch = wg__batch_axis};
 
 /* ---- Borders: constant, or copies of elements of x ---- */
@@ -228,7 +226,7 @@ WG__UNARY_SAMPLES(pad_constant, border_options, {{1, 0}, {2, 3}, WG_PAD_CONSTANT
 WG__LARGE(pad_constant, border_options, "64 256 256", {0, 1, 1}, {0, 1, 1}, WG_PAD_CONSTANT, 0)
 
 static const wg_op pad_constant = {
-    WG__OP("pad_constant", 1, "y = x with a border of one number before and after each axis."),
+    WG__OP("pad_constant", 1, "y = x with a constant border before and after each axis."),
     .options_size = sizeof(border_options), .differentiable = 1, WG__PRIMITIVE(pad_constant),
     .batch = border_batch};
 
@@ -332,14 +330,12 @@ WG__EXAMPLES(fold_edges, border_options, (wg__sample_normal),
                            .infer = INFER, .forward = NAME##_forward, .vjp = NAME##_vjp,           \
                            .jvp = wg_jvp_linear, .sample = NAME##_sample, .batch = border_batch
 
-static const wg_op pad_edges = {
-    EDGES(pad_edges, pad_constant_infer,
-          "y = x with a border of its own elements at each axis: in reverse (reflect) "
-          "or from the other end (circular).")};
-static const wg_op fold_edges = {
-    EDGES(fold_edges, fold_edges_infer,
-          "y = the inside of x, with the border, that of pad_edges, added where its "
-          "elements come from: the adjoint of pad_edges.")};
+static const wg_op pad_edges = {EDGES(pad_edges, pad_constant_infer,
+                                      "y = x with a border of copies of its elements at each axis: "
+                                      "mirrored (reflect) or wrapped around (circular).")};
+static const wg_op fold_edges = {EDGES(fold_edges, fold_edges_infer,
+                                       "y = the inside of x, with each border element added to the "
+                                       "element that pad_edges copies: the adjoint of pad_edges.")};
 
 /* ---- pad: borders of all modes; negative widths crop. ---- */
 

@@ -43,9 +43,10 @@ static int complete_shape(const wg_call *call, int64_t count, int ndim, int64_t 
         return -1;
     const int64_t product = wg__spec_count(&known);
     if (product == 0 || count % product != 0)
-        return wg__op_fail(call, WG_ERROR_SHAPE,
-                           "%lld elements cannot be cut by the other sizes, whose product is %lld",
-                           (long long)count, (long long)product);
+        return wg__op_fail(
+            call, WG_ERROR_SHAPE,
+            "%lld elements cannot be divided by the product of the remaining sizes, %lld",
+            (long long)count, (long long)product);
     shape[unknown] = count / product;
     return 0;
 }
@@ -508,7 +509,7 @@ WG__UNARY_SAMPLES(movedim, movedim_options, {1, {0}, {-1}}, {0, {0}, {0}}, {1, {
 
 static const wg_op movedim = {WG__COMPOSITE_OP(
     movedim, movedim_options,
-    "Axis from[i] of x is axis to[i] of y; the others stay in their order. A view.")};
+    "Axis from[i] of x is axis to[i] of y; all remaining axes keep their order. A view.")};
 
 wg_tensor *wg_movedim(wg_tensor *x, int count, const int64_t *from, const int64_t *to) {
     movedim_options options = {.count = count};
