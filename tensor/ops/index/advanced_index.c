@@ -156,13 +156,13 @@ static int bincount_decompose(wg_call *call) {
     if (low < 0)
         return wg__op_fail(call, WG_ERROR_INDEX, "%lld is negative; wanted numbers from 0 on",
                            (long long)low);
-    const double wanted = 16.0 * ((double)high + 1); /* zeros, and their sums with the weights */
-    const double there = high < FEW ? wanted : (double)wg__memory_available();
-    if (high == INT64_MAX || wanted > there)
+    const double needed = 16.0 * ((double)high + 1); /* zeros, and their sums with the weights */
+    const double available = high < FEW ? needed : (double)wg__memory_available();
+    if (high == INT64_MAX || needed > available)
         return wg__op_fail(call, WG_ERROR_MEMORY,
                            "the largest number is %lld, and counts up to it want %.3g bytes, where "
                            "%.3g are there",
-                           (long long)high, wanted, there);
+                           (long long)high, needed, available);
     const int64_t length = high + 1;
     const wg_dtype dtype = !weights                                 ? WG_I64
                            : wg_dtype_is_float(weights->spec.dtype) ? weights->spec.dtype
@@ -335,7 +335,7 @@ typedef struct plan {
 } plan;
 
 /* Resolves the indices of a call. A mask becomes the coordinates of its true elements. */
-static int take_indices(const wg_call *call, plan *plan, int first, int count) {
+static int resolve_indices(const wg_call *call, plan *plan, int first, int count) {
     const wg_spec *x = &call->input_specs[0];
     int axis = 0;
     for (int k = 0; k < count; k++) {
@@ -373,9 +373,9 @@ static int take_indices(const wg_call *call, plan *plan, int first, int count) {
 static int plan_make(const wg_call *call, int first, int count, plan *plan) {
     const wg_spec *x = &call->input_specs[0];
     *plan = (struct plan){.ndim = x->ndim, .places = {.dtype = WG_I64}, .row_count = 1, .row = 1};
-    if (take_indices(call, plan, first, count) < 0)
+    if (resolve_indices(call, plan, first, count) < 0)
         return -1;
-    int last = -1, others = 0;
+    int last = -1, unindexed = 0;
     bool adjacent = true;
     for (int i = 0; i < plan->ndim; i++) {
         const wg_spec so_far = plan->places;
@@ -393,7 +393,7 @@ static int plan_make(const wg_call *call, int first, int count, plan *plan) {
     }
     for (int i = 0; i < plan->ndim; i++)
         if (plan->at[i] == NULL)
-            plan->order[plan->indexed + others++] = i;
+            plan->order[plan->indexed + unindexed++] = i;
     plan->front = adjacent && plan->indexed > 0 ? (int)plan->order[0] : 0;
     if (plan->places.ndim + plan->ndim - plan->indexed > WG_MAX_DIMS)
         return wg__op_fail(call, WG_ERROR_SHAPE, "the result would have rank %d; at most %d",

@@ -151,17 +151,6 @@ static int reduce_segments(wg_call *call, wg__range_body f32, wg__range_body f64
 
 /* ---- Common parts of the records ---- */
 
-/* The number of rows of each segment, at least 1: (segments, 1, ...) in the dtype of x. */
-static wg_tensor *row_counts(const wg_call *call) {
-    const int64_t segments = ((const segment_options *)call->options)->segments;
-    int64_t shape[WG_MAX_DIMS];
-    for (int i = 0; i < WG_MAX_DIMS; i++)
-        shape[i] = i == 0 ? segments : 1;
-    wg_tensor *counts = wg_bincount(call->inputs[1], NULL, segments);
-    return wg_reshape(wg_clamp(wg_cast(counts, call->input_specs[0].dtype), 1, INFINITY),
-                      call->input_specs[0].ndim, shape);
-}
-
 /* Rows of several elements and of a single element, sorted and unsorted, with an empty segment. */
 static int segment_sample(int index, wg_generator *generator, wg_sample *sample) {
     static const segment_options options[] = {{4, false, 0}, {4, true, 0.5}};
@@ -197,10 +186,19 @@ static int segment_sum_forward(wg_call *call) {
     return reduce_segments(call, sum_f32, sum_f64);
 }
 
-WG__VJP(segment_sum, wg_index_select(((const segment_options *)call->options)->alternative
-                                         ? wg_div(g, row_counts(call))
-                                         : g,
-                                     0, call->inputs[1]))
+static int segment_sum_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
+    const segment_options *options = call->options;
+    const wg_spec *x = &call->input_specs[0];
+    wg_tensor *g = cotangents[0];
+    if (options->alternative) {
+        const int64_t shape[WG_MAX_DIMS] = {options->segments, 1, 1, 1, 1, 1, 1, 1};
+        wg_tensor *counts =
+            wg_cast(wg_bincount(call->inputs[1], NULL, options->segments), x->dtype);
+        g = wg_div(g, wg_reshape(wg_clamp(counts, 1, INFINITY), x->ndim, shape));
+    }
+    gradients[0] = wg_index_select(g, 0, call->inputs[1]);
+    return wg__vjp_status();
+}
 
 static int segment_sum_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
     const segment_options *options = call->options;

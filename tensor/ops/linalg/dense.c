@@ -48,6 +48,11 @@ wg__matrix wg__rows_matrix(const wg__rows *rows) {
     return (wg__matrix){wg__tensor_address(rows->tensor), rows->row_stride, rows->column_stride};
 }
 
+double wg__matmul_flops(const wg_call *call) {
+    const wg_spec *a = &call->input_specs[0];
+    return 2 * (double)wg__spec_count(&call->output_specs[0]) * (double)a->shape[a->ndim - 1];
+}
+
 /* Each chunk of rows is summed into a row of `partial`. The size of a chunk depends on the shape
  * alone, so that the number of threads does not change the bits. */
 typedef struct sum_job {

@@ -28,6 +28,9 @@ void *wg__row(const wg__rows *rows, int64_t row);
 
 wg__matrix wg__rows_matrix(const wg__rows *rows);
 
+/* wg_op.flops of a product: output 0 has an element for each sum over the last axis of input 0. */
+double wg__matmul_flops(const wg_call *call);
+
 /* Adds the sum of all rows to `sums` (columns). The column_stride must be 1. -1 if out of memory.
  */
 int wg__add_row_sums(const wg__rows *rows, wg_tensor *sums);

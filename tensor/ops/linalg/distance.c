@@ -48,6 +48,7 @@ typedef struct pairs {
     wg_dtype dtype;
     wg__distance kind;
     double p;
+    bool by_product;                   /* the distances come from a matrix product */
     int64_t m, n, k;                   /* points of a, points of b, coordinates */
     const char *a, *b, *down;          /* (m, k), (n, k) and (k, n) */
     char *y;                           /* (m, n) */
@@ -59,10 +60,6 @@ typedef struct pairs {
 
 static char *row_of(const pairs *job, const void *matrix, int64_t row, int64_t columns) {
     return (char *)matrix + row * columns * (int64_t)wg_dtype_size(job->dtype);
-}
-
-static bool by_product(const pairs *job) {
-    return job->kind == WG__DISTANCE_SQUARES && job->k >= 8 && job->m > FEW && job->n > FEW;
 }
 
 static void sum_differences(int64_t begin, int64_t end, void *context) {
@@ -163,8 +160,9 @@ static int set_up(const wg_call *call, operands *all, pairs *job) {
                    .m = y->shape[y->ndim - 2],
                    .n = y->shape[y->ndim - 1],
                    .k = all->a->spec.shape[y->ndim - 1]};
+    job->by_product = p == 2 && job->k >= 8 && job->m > FEW && job->n > FEW;
     all->down = all->squares = NULL;
-    if (by_product(job))
+    if (job->by_product)
         all->squares = wg_empty(WG_F64, 1, (int64_t[]){job->m + job->n});
     else
         all->down = wg_contiguous(wg_transpose(all->b, -1, -2));
@@ -200,7 +198,7 @@ static int cdist_forward(wg_call *call) {
     for (int64_t i = 0; i < all.count; i++) {
         select_matrix(&all, i, &job);
         job.y = row_of(&job, y, i * job.m, job.n);
-        if (!by_product(&job)) {
+        if (!job.by_product) {
             const int64_t grain = 1 + WG__GRAIN / (job.n * (job.k + 1) + 1);
             wg__parallel_for(job.m, grain, sum_differences, &job);
             continue;
@@ -283,7 +281,7 @@ PAIR_WEIGHTS(f64, double, pow)
 static void gradient_of_points(pairs *job) {
     const bool single = job->dtype == WG_F32;
     const int64_t grain = 1 + WG__GRAIN / (job->n * (job->k + 1) + 1);
-    if (!by_product(job)) {
+    if (!job->by_product) {
         memset(job->da, 0, (size_t)(job->m * job->k) * wg_dtype_size(job->dtype));
         wg__parallel_for(job->m, grain, single ? add_differences_f32 : add_differences_f64, job);
         return;
@@ -380,11 +378,6 @@ static int cdist_decompose(wg_call *call) {
     return wg__set_output(call, wg_norm(difference, p, 1, (int64_t[]){-1}, false));
 }
 
-static double cdist_flops(const wg_call *call) {
-    const wg_spec *a = &call->input_specs[0];
-    return 2 * (double)wg__spec_count(&call->output_specs[0]) * (double)a->shape[a->ndim - 1];
-}
-
 /* Few points, and enough for a product; batches that broadcast. */
 WG__EXAMPLES(cdist, double, (wg__sample_normal), {2, "3 2, 4 2"}, {1, "2 2 3, 3 3"},
              {3, "2 5, 3 5"}, {INFINITY, "3 3, 2 3"}, {1.5, "2 2 2, 1 3 2"}, {2, "26 8, 26 8"},
@@ -403,7 +396,7 @@ static const wg_op cdist = {
     .differentiable = 3,
     WG__FUNCTIONS(cdist),
     .decompose = cdist_decompose,
-    .flops = cdist_flops};
+    .flops = wg__matmul_flops};
 
 wg_tensor *wg_cdist(wg_tensor *a, wg_tensor *b, double p) {
     return b ? wg__apply_wide_one(&cdist, 2, (wg_tensor *[]){a, b}, true, &p) : NULL;

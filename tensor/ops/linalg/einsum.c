@@ -341,23 +341,11 @@ static wg_tensor *matrix_product(const contraction *c, const labelled *a, const 
                     result->count, shape);
 }
 
-/* Sums integers by a product with ones, which keeps their dtype; wg_sum would give i64. */
-static wg_tensor *integer_sum(const contraction *c, const labelled *x, wg__index_set summed,
-                              label_list *result) {
-    const label_list labels = in_order_of_memory(x, summed);
-    labelled ones;
-    int64_t shape[WG_MAX_DIMS];
-    for (int i = 0; i < labels.count; i++) {
-        ones.labels[i] = labels.labels[i];
-        shape[i] = c->sizes[labels.labels[i]];
-    }
-    ones.tensor = wg_ones(x->tensor->spec.dtype, labels.count, shape);
-    return ones.tensor ? matrix_product(c, x, &ones, ~summed, result) : NULL;
-}
-
+/* Sums over all axes of x with a label in `summed`. Integers are summed by a product with ones,
+ * which keeps their dtype; wg_sum would give i64. */
 static void sum_out(const contraction *c, labelled *x, wg__index_set summed) {
     const wg_dtype dtype = x->tensor->spec.dtype;
-    int64_t axes[WG_MAX_DIMS];
+    int64_t axes[WG_MAX_DIMS], shape[WG_MAX_DIMS];
     int count = 0;
     label_list kept = {0};
     for (int axis = 0; axis < x->tensor->spec.ndim; axis++)
@@ -367,9 +355,18 @@ static void sum_out(const contraction *c, labelled *x, wg__index_set summed) {
             kept.labels[kept.count++] = x->labels[axis];
     if (count == 0)
         return;
-    x->tensor = wg_dtype_is_float(dtype) || dtype == WG_I64
-                    ? wg_sum(x->tensor, count, axes, false)
-                    : integer_sum(c, x, summed & set_of(x), &kept);
+    if (wg_dtype_is_float(dtype) || dtype == WG_I64) {
+        x->tensor = wg_sum(x->tensor, count, axes, false);
+    } else {
+        const label_list labels = in_order_of_memory(x, summed);
+        labelled ones;
+        for (int i = 0; i < labels.count; i++) {
+            ones.labels[i] = labels.labels[i];
+            shape[i] = c->sizes[labels.labels[i]];
+        }
+        ones.tensor = wg_ones(dtype, labels.count, shape);
+        x->tensor = ones.tensor ? matrix_product(c, x, &ones, ~summed, &kept) : NULL;
+    }
     memcpy(x->labels, kept.labels, sizeof x->labels);
 }
 

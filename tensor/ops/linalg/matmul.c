@@ -194,11 +194,6 @@ static int matmul_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **out
     return wg__vjp_status();
 }
 
-static double matmul_flops(const wg_call *call) {
-    const wg_spec *a = &call->input_specs[0];
-    return 2 * (double)wg__spec_count(&call->output_specs[0]) * (double)a->shape[a->ndim - 1];
-}
-
 WG__SHAPES(matmul, (wg__sample_normal), "2 3, 3 4", "2 3 2, 2 4", "2 1 2 3, 2 3 1", "2 3, 2 3 2")
 
 /* 2^31 operations. */
@@ -209,7 +204,7 @@ WG__LARGE(matmul, int, "1024 1024, 1024 1024", 0)
            "C = A B: (..., M, K) x (..., K, N) -> (..., M, N), the leading axes broadcast."),      \
         .saves_inputs = 3, .differentiable = 3, .infer = matmul_infer, .forward = matmul_forward,  \
         .vjp = matmul_vjp, .jvp = matmul_jvp, .sample = matmul_sample, .bench = matmul_bench,      \
-        .flops = matmul_flops, .batch = wg_batch_aligned
+        .flops = wg__matmul_flops, .batch = wg_batch_aligned
 
 static const wg_op matmul = {MATMUL("matmul")}, matmul_bf16 = {MATMUL("matmul_bf16")};
 
@@ -310,30 +305,25 @@ static int add_weight_gradient(wg_call *call, const wg__rows *g, wg_tensor **gra
     return 0;
 }
 
-static int input_gradient(wg_call *call, const wg__rows *g, wg_tensor **gradient) {
-    wg__rows weight, dx;
-    *gradient = wg__tensor_new(&call->input_specs[0]);
-    if (!*gradient || wg__rows_of(call->inputs[1], false, &weight) < 0 ||
-        wg__rows_of(*gradient, false, &dx) < 0)
-        return -1;
-    wg__gemm(&(wg__product){.dtype = dx.tensor->spec.dtype,
-                            .rounds = rounds(call),
-                            .m = g->rows,
-                            .n = dx.columns,
-                            .k = g->columns,
-                            .alpha = 1,
-                            .a = wg__rows_matrix(g),
-                            .b = wg__rows_matrix(&weight),
-                            .c = wg__rows_matrix(&dx)});
-    return 0;
-}
-
 static int linear_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    wg__rows g;
+    wg__rows g, weight, dx;
     if (wg__rows_of(cotangents[0], true, &g) < 0)
         return -1;
-    if (wg__wants(call, 0) && input_gradient(call, &g, &gradients[0]) < 0)
-        return -1;
+    if (wg__wants(call, 0)) {
+        gradients[0] = wg__tensor_new(&call->input_specs[0]);
+        if (!gradients[0] || wg__rows_of(call->inputs[1], false, &weight) < 0 ||
+            wg__rows_of(gradients[0], false, &dx) < 0)
+            return -1;
+        wg__gemm(&(wg__product){.dtype = dx.tensor->spec.dtype,
+                                .rounds = rounds(call),
+                                .m = g.rows,
+                                .n = dx.columns,
+                                .k = g.columns,
+                                .alpha = 1,
+                                .a = wg__rows_matrix(&g),
+                                .b = wg__rows_matrix(&weight),
+                                .c = wg__rows_matrix(&dx)});
+    }
     if (wg__wants(call, 1) && add_weight_gradient(call, &g, &gradients[1]) < 0)
         return -1;
     if (!wg__wants(call, 2))
@@ -362,7 +352,7 @@ WG__LARGE(linear, int, "512 1024, 2048 1024, 2048", 0)
               "Fused; the gradients of weight and bias are added in place."),                      \
         .saves_inputs = 7, .differentiable = 7, .accumulates = 6, .infer = linear_infer,           \
         .forward = linear_forward, .vjp = linear_vjp, .decompose = linear_decompose,               \
-        .sample = linear_sample, .bench = linear_bench, .flops = matmul_flops,                     \
+        .sample = linear_sample, .bench = linear_bench, .flops = wg__matmul_flops,                 \
         .batch = wg__batch_first_alone
 
 static const wg_op linear = {LINEAR("linear")};

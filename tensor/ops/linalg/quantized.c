@@ -180,19 +180,11 @@ wg_tensor *wg_dequantize(wg_tensor *quantized, wg_quantization quantization) {
 /* ==== quantized_linear: y = x dequantize(W)^T + bias.   dx = g dequantize(W), dbias = the sum of
  * g.
  *
- * Inputs are x, then alternately a weight and a bias; an absent bias is NULL. So there are
- * input_count / 2 weights. y has the outputs of all weights side by side. ==== */
+ * Inputs are x, then alternately a weight and a bias; an absent bias is NULL. The bias of the
+ * weight in input i is input i + 1. y has the outputs of all weights side by side. ==== */
 
-static int weight_input(int i) {
-    return 1 + 2 * i;
-}
-
-static int bias_input(int i) {
-    return 2 + 2 * i;
-}
-
-static bool has_bias(const wg_call *call, int i) {
-    return bias_input(i) < call->input_count && call->input_specs[bias_input(i)].ndim >= 0;
+static bool has_bias(const wg_call *call, int weight) {
+    return weight + 1 < call->input_count && call->input_specs[weight + 1].ndim >= 0;
 }
 
 static int quantized_linear_infer(wg_call *call) {
@@ -200,8 +192,8 @@ static int quantized_linear_infer(wg_call *call) {
     if (check_quantization(call) < 0 || wg__check_kernel_dtype(call) < 0)
         return -1;
     int64_t outputs = 0;
-    for (int i = 0; i < call->input_count / 2; i++) {
-        const wg_spec *weight = &call->input_specs[weight_input(i)];
+    for (int i = 1; i < call->input_count; i += 2) {
+        const wg_spec *weight = &call->input_specs[i];
         if (weight->dtype != WG_U8)
             return wg__op_fail(call, WG_ERROR_DTYPE, "the weight is not u8, quantized rows");
         if (x->ndim < 1 || weight->ndim != 2)
@@ -215,8 +207,8 @@ static int quantized_linear_infer(wg_call *call) {
         outputs += weight->shape[0];
         if (!has_bias(call, i))
             continue;
-        const wg_spec *bias = &call->input_specs[bias_input(i)];
-        if (wg__check_same_dtype(call, 0, bias_input(i)) < 0)
+        const wg_spec *bias = &call->input_specs[i + 1];
+        if (wg__check_same_dtype(call, 0, i + 1) < 0)
             return -1;
         if (bias->ndim != 1 || bias->shape[0] != weight->shape[0])
             return wg__op_fail(call, WG_ERROR_SHAPE,
@@ -260,10 +252,11 @@ static int multiply_packed(wg_call *call) {
     products p = {.count = call->input_count / 2};
     int64_t column = 0; /* the first output of the weight in y */
     for (int i = 0; i < p.count; i++) {
+        const int input = 1 + 2 * i;
         wg__rows weight, bias = {0};
-        wg_tensor *quantized = dense_bytes(call, weight_input(i));
+        wg_tensor *quantized = dense_bytes(call, input);
         if (!quantized || wg__rows_of(quantized, true, &weight) < 0 ||
-            (has_bias(call, i) && wg__rows_of(call->inputs[bias_input(i)], true, &bias) < 0))
+            (has_bias(call, input) && wg__rows_of(call->inputs[input + 1], true, &bias) < 0))
             return -1;
         p.of[i] = (wg__quantized_product){.weight = wg__row(&weight, 0),
                                           .weight_stride = weight.row_stride,
@@ -286,18 +279,18 @@ static int multiply_packed(wg_call *call) {
     return 0;
 }
 
-/* Weight i in the dtype of x. */
+/* The weight in input i, in the dtype of x. */
 static wg_tensor *dequantized_weight(const wg_call *call, int i) {
     const wg_quantization q = *(const wg_quantization *)call->options;
-    return wg_cast(wg_dequantize(call->inputs[weight_input(i)], q), call->input_specs[0].dtype);
+    return wg_cast(wg_dequantize(call->inputs[i], q), call->input_specs[0].dtype);
 }
 
-/* The columns of y, or of its cotangent, that weight i computes. */
+/* The columns of y, or of its cotangent, that the weight in input i computes. */
 static wg_tensor *part_of(const wg_call *call, wg_tensor *y, int i) {
     int64_t begin = 0;
-    for (int before = 0; before < i; before++)
-        begin += call->input_specs[weight_input(before)].shape[0];
-    return wg_slice(y, -1, begin, begin + call->input_specs[weight_input(i)].shape[0], 1);
+    for (int before = 1; before < i; before += 2)
+        begin += call->input_specs[before].shape[0];
+    return wg_slice(y, -1, begin, begin + call->input_specs[i].shape[0], 1);
 }
 
 static int quantized_linear_forward(wg_call *call) {
@@ -305,8 +298,8 @@ static int quantized_linear_forward(wg_call *call) {
     const bool is_empty = wg__spec_count(&call->output_specs[0]) == 0 || x->shape[x->ndim - 1] == 0;
     if (x->dtype == WG_F32 && !is_empty)
         return multiply_packed(call);
-    for (int i = 0; i < call->input_count / 2; i++) {
-        wg_tensor *bias = has_bias(call, i) ? call->inputs[bias_input(i)] : NULL;
+    for (int i = 1; i < call->input_count; i += 2) {
+        wg_tensor *bias = has_bias(call, i) ? call->inputs[i + 1] : NULL;
         wg_tensor *y = wg_linear_op(call->inputs[0], dequantized_weight(call, i), bias);
         wg_tensor *to = part_of(call, call->outputs[0], i);
         if (!y || !to || wg_copy_(to, y) < 0)
@@ -317,14 +310,14 @@ static int quantized_linear_forward(wg_call *call) {
 
 static int quantized_linear_vjp(wg_call *call, wg_tensor *const *cotangents,
                                 wg_tensor **gradients) {
-    for (int i = 0; i < call->input_count / 2; i++) {
+    for (int i = 1; i < call->input_count; i += 2) {
         wg_tensor *g = part_of(call, cotangents[0], i);
         if (wg__wants(call, 0)) {
             wg_tensor *dx = wg_matmul(g, dequantized_weight(call, i));
-            gradients[0] = i == 0 ? dx : wg_add(gradients[0], dx);
+            gradients[0] = i == 1 ? dx : wg_add(gradients[0], dx);
         }
-        if (wg__wants(call, bias_input(i)))
-            gradients[bias_input(i)] = wg_sum_to(g, 1, call->input_specs[bias_input(i)].shape);
+        if (wg__wants(call, i + 1))
+            gradients[i + 1] = wg_sum_to(g, 1, call->input_specs[i + 1].shape);
     }
     return wg__vjp_status();
 }
@@ -334,16 +327,11 @@ static int quantized_linear_jvp(wg_call *call, wg_tensor *const *tangents,
                                 wg_tensor **output_tangents) {
     wg_tensor *x = tangents[0] ? tangents[0] : wg_zeros_like(call->inputs[0]);
     wg_tensor *parts[WG_MAX_QUANTIZED_WEIGHTS];
-    for (int i = 0; i < call->input_count / 2; i++)
-        parts[i] = wg_linear_op(x, dequantized_weight(call, i),
-                                has_bias(call, i) ? tangents[bias_input(i)] : NULL);
+    for (int i = 1; i < call->input_count; i += 2)
+        parts[i / 2] = wg_linear_op(x, dequantized_weight(call, i),
+                                    has_bias(call, i) ? tangents[i + 1] : NULL);
     output_tangents[0] = wg_cat(call->input_count / 2, parts, -1);
     return output_tangents[0] ? 0 : -1;
-}
-
-static double quantized_linear_flops(const wg_call *call) {
-    const wg_spec *x = &call->input_specs[0];
-    return 2 * (double)wg__spec_count(&call->output_specs[0]) * (double)x->shape[x->ndim - 1];
 }
 
 /* Rows of 32 that blocks of 8 bits represent exactly, so that f32 gives the same results as f64. */
@@ -371,12 +359,12 @@ static int quantized_linear_sample(int index, wg_generator *generator, wg_sample
     for (int i = 0; i < count; i++) {
         const int64_t outputs = three ? 16 + i : 5;
         wg_tensor *weight = wg__sample_normal(generator, 2, (int64_t[]){outputs, 32});
-        sample->inputs[weight_input(i)] = wg_quantize(wg_cast(weight, WG_F32), q);
-        sample->inputs[bias_input(i)] = wg__sample_normal(generator, 1, &outputs);
+        sample->inputs[1 + 2 * i] = wg_quantize(wg_cast(weight, WG_F32), q);
+        sample->inputs[2 + 2 * i] = wg__sample_normal(generator, 1, &outputs);
     }
     const int status = wg__sample_status(sample, 1 + 2 * count);
     if (three)
-        sample->inputs[bias_input(1)] = NULL;
+        sample->inputs[4] = NULL;
     else if (index % 2)
         sample->input_count = 2;
     return status;
@@ -401,7 +389,7 @@ static const wg_op packed_linear = {
     .differentiable = 1 | 4 | 16 | 64,
     .exceptions = &(const wg_op_exceptions){.f32_approximates = true},
     WG__PRIMITIVE(quantized_linear),
-    .flops = quantized_linear_flops};
+    .flops = wg__matmul_flops};
 
 wg_tensor *wg__quantized_linears(wg_tensor *x, int count, wg_tensor *const *weights,
                                  wg_quantization quantization, wg_tensor *const *biases) {
@@ -421,11 +409,11 @@ wg_tensor *wg__quantized_linears(wg_tensor *x, int count, wg_tensor *const *weig
         wg_tensor *bias = biases ? biases[i] : NULL;
         if (!weights[i])
             return NULL;
-        inputs[weight_input(i)] = weights[i];
-        inputs[bias_input(i)] = bias ? wg_cast(bias, inputs[0]->spec.dtype) : NULL;
-        if (bias && !inputs[bias_input(i)])
+        inputs[1 + 2 * i] = weights[i];
+        inputs[2 + 2 * i] = bias ? wg_cast(bias, inputs[0]->spec.dtype) : NULL;
+        if (bias && !inputs[2 + 2 * i])
             return NULL;
-        input_count = bias ? 1 + bias_input(i) : 1 + weight_input(i);
+        input_count = bias ? 3 + 2 * i : 2 + 2 * i;
     }
     return wg__narrow(wg_apply_one(&packed_linear, input_count, inputs, &quantization), dtype);
 }

@@ -96,12 +96,6 @@ static double log_sum_of_row(const wg__loss_rows *job, int64_t row, double *max)
     return log_sum;
 }
 
-/* The factor of the gradient of a row's loss. */
-static double scale_of(const wg__loss_rows *job, int64_t row) {
-    const bool each = job->options.reduction == WG_REDUCTION_NONE;
-    return element(job, job->cotangent, each ? row : 0) / job->denominator;
-}
-
 /* Begins dx: scale mass softmax(x), less the smoothing e / V of all classes. The caller subtracts
  * the target scaled by 1 - e. */
 static char *begin_gradient(const wg__loss_rows *job, int64_t row, double scale, double mass) {
@@ -188,6 +182,7 @@ void wg__class_losses(int64_t begin, int64_t end, void *context) {
 void wg__class_gradients(int64_t begin, int64_t end, void *context) {
     const wg__loss_rows *job = context;
     const double share = job->options.smoothing / (double)job->width;
+    const bool each = job->options.reduction == WG_REDUCTION_NONE;
     for (int64_t row = begin; row < end; row++) {
         if (job->target[row] == job->options.ignore_index) {
             const size_t bytes = (size_t)job->width * wg_dtype_size(job->dtype);
@@ -196,7 +191,7 @@ void wg__class_gradients(int64_t begin, int64_t end, void *context) {
         }
         const int64_t class = job->target[row];
         const double kept = (1 - job->options.smoothing) * weight_at(job, class);
-        const double scale = scale_of(job, row);
+        const double scale = element(job, job->cotangent, each ? row : 0) / job->denominator;
         char *gradient = begin_gradient(job, row, scale, kept + share * job->weight_sum);
         set_element(job, gradient, class, element(job, gradient, class) - scale * kept);
     }
@@ -223,8 +218,9 @@ static void soft_losses(int64_t begin, int64_t end, void *context) {
 
 static void soft_gradients(int64_t begin, int64_t end, void *context) {
     const wg__loss_rows *job = context;
+    const bool each = job->options.reduction == WG_REDUCTION_NONE;
     for (int64_t row = begin; row < end; row++) {
-        const double scale = scale_of(job, row);
+        const double scale = element(job, job->cotangent, each ? row : 0) / job->denominator;
         char *gradient = begin_gradient(job, row, scale, element(job, job->target_sum, row));
         job->simd->rows.subtract(job->width, scale * (1 - job->options.smoothing),
                                  row_of(job, job->soft, row), job->weight, gradient);

@@ -84,7 +84,7 @@ static void gradient_chunks(int64_t begin, int64_t end, void *context) {
         int64_t last = (chunk + 1) * job->rows_a_chunk;
         for (int64_t row = chunk * job->rows_a_chunk; row < last && row < job->rows; row++) {
             double scale = wg__element(job->dtype, job->scale + row * size);
-            /* (r + eps) / r; a row of zeros has h = 0, so that it does not matter there. */
+            /* (r + eps) / r; a row of zeros has h = 0, so that any share is right. */
             double inner = 1 - job->eps * scale;
             double share = job->outside && inner > 0 ? 1 / inner : 1;
             job->simd->rows.normalize_vjp(
@@ -383,8 +383,8 @@ static void moments_of_rows(const block *b, double *mean, double *variance) {
     *variance = squares / count;
 }
 
-/* Adds g and (x - center) g over all images and places to the totals of the block's channels. A
- * NULL g stands for x - center. */
+/* Adds g and (x - center) g over all images and places to the totals of the block's channels. If
+ * g is NULL, g is x - center. */
 static void add_centered_columns(const block *b, const column_row *center, const char *g,
                                  double *sum, double *sum_x) {
     const channel_job *job = b->job;

@@ -26,13 +26,6 @@ static bool find_axes(reduction_options *options, const wg_tensor *x, int axis_c
     return options->mask >= 0;
 }
 
-/* Runs an op whose options begin with reduction_options, after setting their mask. */
-static wg_tensor *reduce_apply(const wg_op *op, wg_tensor *x, int axis_count, const int64_t *axes,
-                               void *options) {
-    return find_axes(options, x, axis_count, axes, op->name) ? wg_apply_one(op, 1, &x, options)
-                                                             : NULL;
-}
-
 /* The number of elements of x for an element of the output. */
 static int64_t reduced_count(const wg_spec *x, int64_t mask) {
     int64_t count = 1;
@@ -157,7 +150,9 @@ static double reduce_flops(const wg_call *call) {
 /* The public function wg_NAME of the record OP. */
 #define FUNCTION(NAME, OP)                                                                         \
     wg_tensor *wg_##NAME(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim) {        \
-        return reduce_apply(&OP, x, axis_count, axes, &(reduction_options){0, keepdim});           \
+        reduction_options options = {0, keepdim};                                                  \
+        const bool found = find_axes(&options, x, axis_count, axes, (OP).name);                    \
+        return found ? wg_apply_one(&(OP), 1, &x, &options) : NULL;                                \
     }
 
 /* ---- sum: y = the sum over the axes; integers and bools in i64, wrapping around.
@@ -270,8 +265,9 @@ WG__LARGE(moment, moment_options, "4096 1024", {2, false}, 1)
     COMPOSED(NAME, COMPUTE, moment, DOC)                                                           \
     wg_tensor *wg_##NAME(wg_tensor *x, int axis_count, const int64_t *axes, double correction,     \
                          bool keepdim) {                                                           \
-        return reduce_apply(&NAME##_op, x, axis_count, axes,                                       \
-                            &(moment_options){{0, keepdim}, correction});                          \
+        moment_options options = {{0, keepdim}, correction};                                       \
+        const bool found = find_axes(&options.reduce, x, axis_count, axes, #NAME);                 \
+        return found ? wg_apply_one(&NAME##_op, 1, &x, &options) : NULL;                           \
     }
 
 COMPOSED(mean, mean_of, reduction,
@@ -697,13 +693,8 @@ static int minmax_infer(wg_call *call) {
     return infer_reduced(call, call->input_specs[0].dtype);
 }
 
-/* dy/dx: the elements equal to y share the gradient; all NaN if y is NaN, as in PyTorch. */
-static wg_tensor *minmax_derivative(const wg_call *call) {
-    wg_tensor *y = with_axes(call->outputs[0], call);
-    return shares_of(wg_eq(call->inputs[0], y), call);
-}
-
-DERIVATIVES_BY(minmax, minmax_derivative(call))
+/* The elements equal to y share the gradient; all NaN if y is NaN, as in PyTorch. */
+DERIVATIVES_BY(minmax, shares_of(wg_eq(call->inputs[0], with_axes(call->outputs[0], call)), call))
 
 /* The op NAME: b replaces a if b OVER a. The neutral values are LOWEST, LOWEST_I32 and so on. */
 #define EXTREMUM(NAME, OVER, LOWEST, LOWEST_I32, LOWEST_I64, LOWEST_U8, ADJECTIVE)                 \

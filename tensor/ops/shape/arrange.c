@@ -125,11 +125,11 @@ wg_tensor *wg_cat(int count, wg_tensor *const *tensors, int axis) {
     wg_scope_begin(&scope);
     if (all) {
         memcpy(all, tensors, (size_t)count * sizeof *all);
-        bool there = true;
+        bool all_given = true;
         for (int i = 0; i < count; i++)
-            there &= all[i] != NULL;
+            all_given &= all[i] != NULL;
         const int along =
-            there && wg__promote_all(count, all) ? wg__axis_of(all[0], axis, "cat") : -1;
+            all_given && wg__promote_all(count, all) ? wg__axis_of(all[0], axis, "cat") : -1;
         if (along >= 0)
             y = join(count, all, along);
     }
