@@ -370,15 +370,6 @@ static void sum_out(const contraction *c, labelled *x, wg__index_set summed) {
     memcpy(x->labels, kept.labels, sizeof x->labels);
 }
 
-/* The labels of the output and of all remaining operands but `left` and `right`. */
-static wg__index_set needed_beside(const contraction *c, int left, int right) {
-    wg__index_set needed = output_set(c);
-    for (int i = 0; i < c->count; i++)
-        if (i != left && i != right && c->operands[i].tensor)
-            needed |= set_of(&c->operands[i]);
-    return needed;
-}
-
 /* Computes the result by public ops; it is a view of an operand if there is nothing to compute.
  * Overwrites the operands. NULL if out of memory, or if an intermediate result needs more than
  * WG_MAX_DIMS axes; `call` is for messages. */
@@ -397,37 +388,44 @@ static wg_tensor *contract(const wg_call *call, contraction *c) {
         if (!x->tensor)
             return NULL;
     }
+
+    const wg__index_set output = output_set(c);
     wg__index_set operands[WG_MAX_INPUTS];
     wg__contraction_step steps[WG_MAX_INPUTS];
-    for (int i = 0; i < c->count; i++) {
-        sum_out(c, &c->operands[i], ~needed_beside(c, i, i));
-        if (!c->operands[i].tensor)
-            return NULL;
-    }
     for (int i = 0; i < c->count; i++)
         operands[i] = set_of(&c->operands[i]);
-    if (wg__contraction_order(c->count, operands, output_set(c), c->sizes, steps) == INFINITY) {
+    for (int i = 0; i < c->count; i++) {
+        sum_out(c, &c->operands[i], ~labels_beside(c->count, operands, output, i, i));
+        if (!c->operands[i].tensor)
+            return NULL;
+        operands[i] = set_of(&c->operands[i]);
+    }
+    if (wg__contraction_order(c->count, operands, output, c->sizes, steps) == INFINITY) {
         wg__op_fail(call, WG_ERROR_SHAPE,
                     "in any order, a product on the way to the result has more than %d axes",
                     WG_MAX_DIMS);
         return NULL;
     }
-    /* The product of two operands replaces the left one; the right one becomes NULL. */
+
+    /* The product of two operands replaces the left one; the right one has no labels any more. */
     for (int i = 0; i < c->count - 1; i++) {
-        labelled *a = &c->operands[steps[i].left], *b = &c->operands[steps[i].right];
-        const wg__index_set kept = needed_beside(c, steps[i].left, steps[i].right);
+        const int left = steps[i].left, right = steps[i].right;
+        labelled *a = &c->operands[left], *b = &c->operands[right];
+        const wg__index_set kept = labels_beside(c->count, operands, output, left, right);
         label_list labels;
-        if ((set_of(a) & set_of(b) & ~kept) == 0) {
-            labels = in_order_of_output(c, set_of(a) | set_of(b));
+        if ((operands[left] & operands[right] & ~kept) == 0) {
+            labels = in_order_of_output(c, operands[left] | operands[right]);
             a->tensor = wg_mul(unsqueezed(a, &labels), unsqueezed(b, &labels));
         } else {
             a->tensor = matrix_product(c, a, b, kept, &labels);
         }
-        b->tensor = NULL;
         if (!a->tensor)
             return NULL;
         memcpy(a->labels, labels.labels, sizeof a->labels);
+        operands[left] = set_of(a);
+        operands[right] = 0;
     }
+
     const labelled *x = &c->operands[c->count > 1 ? steps[c->count - 2].left : 0];
     const label_list order = in_order_of_output(c, set_of(x));
     int64_t shape[WG_MAX_DIMS];

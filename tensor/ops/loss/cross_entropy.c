@@ -11,7 +11,7 @@
 
 /* ==== Rows ==== */
 
-int wg__take_loss_options(const char *where, wg_dtype dtype, int64_t ignore_index,
+int wg__loss_options_make(const char *where, wg_dtype dtype, int64_t ignore_index,
                           const wg_cross_entropy_options *options, wg__loss_options *record,
                           wg_tensor **weight) {
     const wg_cross_entropy_options defaults = {0};
@@ -484,7 +484,7 @@ static wg_tensor *apply(const wg_op *op, wg_tensor *x, wg_tensor *target, int64_
                         const wg_cross_entropy_options *options) {
     wg__loss_options record;
     wg_tensor *weight = NULL;
-    if (wg__take_loss_options(op->name, x->spec.dtype, ignore_index, options, &record, &weight) < 0)
+    if (wg__loss_options_make(op->name, x->spec.dtype, ignore_index, options, &record, &weight) < 0)
         return NULL;
     return wg_apply_one(op, weight ? 3 : 2, (wg_tensor *[]){x, target, weight}, &record);
 }

@@ -370,21 +370,6 @@ static const wg_op linear_cross_entropy = {
     .flops = linear_cross_entropy_flops,
 };
 
-static wg_tensor *apply(wg_tensor **inputs, int64_t ignore_index,
-                        const wg_cross_entropy_options *options) {
-    wg__loss_options record;
-    if (wg__take_loss_options(linear_cross_entropy.name, inputs[X]->spec.dtype, ignore_index,
-                              options, &record, &inputs[CLASS_WEIGHT]) < 0)
-        return NULL;
-    record.rounds = inputs[X]->spec.dtype == WG_F32 && wg__matmul_dtype() == WG_BF16;
-    wg_tensor *outputs[2];
-    if (wg_apply(&linear_cross_entropy, CLASS_WEIGHT + 1, inputs, &record, outputs) < 0)
-        return NULL;
-    if (options && options->correct)
-        *options->correct = (int64_t)wg_item(outputs[CORRECT]);
-    return outputs[LOSS];
-}
-
 wg_tensor *wg_linear_cross_entropy(wg_tensor *x, wg_tensor *linear_weight, wg_tensor *target,
                                    wg_tensor *linear_bias, int64_t ignore_index,
                                    const wg_cross_entropy_options *options) {
@@ -401,8 +386,17 @@ wg_tensor *wg_linear_cross_entropy(wg_tensor *x, wg_tensor *linear_weight, wg_te
             target = wg_cast(target, WG_I64);
         wg_tensor *inputs[] = {wg__widen(floating[0]), wg__widen(floating[1]), target,
                                wg__widen(floating[2]), NULL};
-        if (!wg_error_pending())
-            loss = apply(inputs, ignore_index, options);
+        wg_tensor *outputs[2] = {NULL};
+        wg__loss_options record;
+        if (!wg_error_pending() &&
+            wg__loss_options_make(linear_cross_entropy.name, inputs[X]->spec.dtype, ignore_index,
+                                  options, &record, &inputs[CLASS_WEIGHT]) == 0) {
+            record.rounds = inputs[X]->spec.dtype == WG_F32 && wg__matmul_dtype() == WG_BF16;
+            wg_apply(&linear_cross_entropy, CLASS_WEIGHT + 1, inputs, &record, outputs);
+        }
+        loss = outputs[LOSS];
+        if (loss && options && options->correct)
+            *options->correct = (int64_t)wg_item(outputs[CORRECT]);
     }
     return wg_scope_end(&scope, loss);
 }

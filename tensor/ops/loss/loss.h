@@ -23,7 +23,7 @@ typedef struct wg__loss_options {
 
 /* Checks the options of a public function, and fills `record` and the weight of the classes (or
  * NULL), cast to the dtype of the logits. `options` may be NULL. -1 after wg_fail. */
-int wg__take_loss_options(const char *where, wg_dtype dtype, int64_t ignore_index,
+int wg__loss_options_make(const char *where, wg_dtype dtype, int64_t ignore_index,
                           const wg_cross_entropy_options *options, wg__loss_options *record,
                           wg_tensor **weight);
 

@@ -105,27 +105,6 @@ typedef struct plan {
 /* Runs shorter than this are not worth a call of a kernel each. */
 #define SHORT_RUN 16
 
-/* The inner loop runs along the axis with the smaller stride, unless that axis is too short. Cuts
- * blocks: wide ones for rows, else enough runs for an item to be worth scheduling. If there are few
- * blocks, also cuts the longest reduced axis. */
-static void plan_items(plan *plan) {
-    const wg__stepped_axis *kept = wg__axes_last(&plan->blocks.kept);
-    const wg__stepped_axis *reduced = wg__axes_last(&plan->reduced);
-    const int64_t work = count_of(&plan->reduced); /* for an element of the output */
-    int64_t width = wg__smaller(kept->size, WG__BLOCK_WIDTH);
-    plan->by_rows = kept->size >= WG__SHORT_ROW &&
-                    (llabs(kept->in) < llabs(reduced->in) || reduced->size < SHORT_RUN);
-    if (!plan->by_rows)
-        width = wg__smaller(width, WG__GRAIN / (work + 1) + 1);
-    wg__blocks_cut(&plan->blocks, width);
-    for (int i = 1; i < plan->reduced.count; i++)
-        if (plan->reduced.axis[i].size > plan->reduced.axis[plan->split].size)
-            plan->split = i;
-    plan->parts = wg__smaller(work * width / WG__GRAIN, WG__MAX_ITEMS / plan->blocks.count);
-    plan->parts = wg__smaller(plan->parts, plan->reduced.axis[plan->split].size);
-    plan->parts = wg__larger(plan->parts, 1);
-}
-
 /* Reduces a part of the reduced axes into the accumulators of a block. A step of `by_rows` adds an
  * element to each accumulator; otherwise a step adds a run to a single accumulator. */
 static void reduce_part(const plan *plan, const wg__block *block, int64_t part,
@@ -189,14 +168,34 @@ int wg__reduce(const wg__reduction *kernels, const wg_tensor *x, int64_t mask, w
                  .y_size = wg_dtype_size(y->spec.dtype)};
     if (wg__spec_count(&y->spec) == 0)
         return 0;
-    plan_items(&plan);
+
+    /* The inner loop runs along the axis with the smaller stride, unless that axis is too short.
+     * Blocks are wide for rows; else an item has enough runs to be worth scheduling. */
+    const wg__stepped_axis *kept = wg__axes_last(&plan.blocks.kept);
+    const wg__stepped_axis *reduced = wg__axes_last(&plan.reduced);
+    const int64_t work = count_of(&plan.reduced); /* for an element of the output */
+    int64_t width = wg__smaller(kept->size, WG__BLOCK_WIDTH);
+    plan.by_rows = kept->size >= WG__SHORT_ROW &&
+                   (llabs(kept->in) < llabs(reduced->in) || reduced->size < SHORT_RUN);
+    if (!plan.by_rows)
+        width = wg__smaller(width, WG__GRAIN / (work + 1) + 1);
+    wg__blocks_cut(&plan.blocks, width);
+
+    /* If there are few blocks, the longest reduced axis is cut into parts. */
+    for (int i = 1; i < plan.reduced.count; i++)
+        if (plan.reduced.axis[i].size > plan.reduced.axis[plan.split].size)
+            plan.split = i;
+    plan.parts = wg__smaller(work * width / WG__GRAIN, WG__MAX_ITEMS / plan.blocks.count);
+    plan.parts = wg__smaller(plan.parts, plan.reduced.axis[plan.split].size);
+    plan.parts = wg__larger(plan.parts, 1);
     if (plan.parts > 1) {
         plan.partials = wg__alloc_array(
             wg__times(wg__times(plan.blocks.count, plan.parts), plan.blocks.width), sizeof(double));
         if (!plan.partials)
             return -1;
     }
-    const int64_t item_work = count_of(&plan.reduced) * plan.blocks.width / plan.parts + 1;
+
+    const int64_t item_work = work * width / plan.parts + 1;
     wg__parallel_for(plan.blocks.count * plan.parts, WG__GRAIN / item_work + 1, run_items, &plan);
     for (int64_t i = 0; plan.parts > 1 && i < plan.blocks.count; i++) {
         const wg__block block = wg__block_at(&plan.blocks, i);
