@@ -93,9 +93,9 @@ static inline int64_t wide_index(wide entry) {
     return entry.index;
 }
 
-/* Rows whose indices fit 32 bits, of elements whose keys do. */
-static bool is_narrow(wg_dtype dtype, int64_t n) {
-    return wg_dtype_size(dtype) <= 4 && n <= UINT32_MAX;
+/* Entries are narrow if both keys and indices fit 32 bits. */
+static size_t entry_size(wg_dtype dtype, int64_t n) {
+    return wg_dtype_size(dtype) <= 4 && n <= UINT32_MAX ? sizeof(narrow) : sizeof(wide);
 }
 
 #define FILL(NAME, ENTRY, UNSIGNED, TYPE, KEY)                                                     \
@@ -199,16 +199,11 @@ static const fill wide_fills[WG_DTYPE_COUNT] = {
 ORDER(narrow, 8)
 ORDER(wide, 16)
 
-/* Bytes that order_row needs for a row of n elements. */
-static size_t order_room(wg_dtype dtype, int64_t n) {
-    return 2 * (size_t)n * (is_narrow(dtype, n) ? sizeof(narrow) : sizeof(wide));
-}
-
 /* The indices of the first k of n contiguous elements in ascending or descending order.
- * O(n) for k = n, O(n log k) for smaller k. */
+ * O(n) for k = n, O(n log k) for smaller k. `room` has memory for 2 n entries. */
 static void order_row(wg_dtype dtype, bool descending, int64_t n, const void *x, int64_t k,
                       void *room, int64_t *order) {
-    if (is_narrow(dtype, n)) {
+    if (entry_size(dtype, n) == sizeof(narrow)) {
         narrow_fills[dtype](n, x, descending, room);
         narrow_order(room, n, k, order);
     } else {
@@ -273,7 +268,7 @@ static void run_tasks(int64_t begin, int64_t end, void *context) {
     const int64_t size = (int64_t)wg_dtype_size(rows->dtype), n = rows->n, k = rows->k;
     for (int64_t task = begin; task < end; task++) {
         char *room = rows->room + (size_t)task * rows->room_size;
-        int64_t *scratch = (int64_t *)(room + order_room(rows->dtype, n));
+        int64_t *scratch = (int64_t *)(room + 2 * (size_t)n * entry_size(rows->dtype, n));
         for (int64_t row = task * rows->count / rows->tasks;
              row < (task + 1) * rows->count / rows->tasks; row++) {
             const char *x = rows->x + row * n * size;
@@ -294,8 +289,8 @@ static int run_rows(rows *rows) {
         return 0;
     rows->tasks = wg__smaller(rows->count * rows->n / GRAIN + 1, wg_threads());
     rows->tasks = wg__smaller(rows->tasks, rows->count);
-    rows->room_size =
-        order_room(rows->dtype, rows->n) + (rows->median ? (size_t)rows->n * sizeof(int64_t) : 0);
+    const size_t n = (size_t)rows->n, order_size = rows->median ? n * sizeof(int64_t) : 0;
+    rows->room_size = 2 * n * entry_size(rows->dtype, rows->n) + order_size;
     rows->room = wg__alloc_array(rows->tasks, rows->room_size);
     if (rows->room == NULL)
         return -1;
@@ -541,7 +536,7 @@ static int unique_forward(wg_call *call) {
         return -1;
     const wg_dtype dtype = x->spec.dtype;
     const int64_t n = wg__spec_count(&x->spec);
-    const size_t room = order_room(dtype, n), size = wg_dtype_size(dtype);
+    const size_t room = 2 * (size_t)n * entry_size(dtype, n), size = wg_dtype_size(dtype);
     char *block = wg__alloc_array(wg__times(n, sizeof(int64_t)) + (int64_t)room, 1);
     if (block == NULL)
         return -1;

@@ -95,8 +95,8 @@ typedef struct plan {
     const char *x;
     size_t x_size; /* bytes of an element */
     char *y;
-    size_t y_size;
-    bool by_rows; /* the inner loop runs along the last kept axis, not the last reduced axis */
+    int64_t y_size; /* bytes of an element */
+    bool by_rows;   /* the inner loop runs along the last kept axis, not the last reduced axis */
     int64_t parts;
     int split;      /* the reduced axis that is cut into parts */
     char *partials; /* the accumulators of all items if there are several parts */
@@ -138,15 +138,10 @@ static void reduce_part(const plan *plan, const wg__block *block, int64_t part,
     }
 }
 
-static void finish_block(const plan *plan, const wg__block *block, const void *accumulators) {
-    const int64_t stride = wg__axes_last(&plan->blocks.kept)->out;
-    plan->kernels->finish(block->width, accumulators, plan->y + block->out * (int64_t)plan->y_size,
-                          stride);
-}
-
 static void run_items(int64_t begin, int64_t end, void *context) {
     const plan *plan = context;
     const int64_t bytes = plan->blocks.width * (int64_t)sizeof(double);
+    const int64_t stride = wg__axes_last(&plan->blocks.kept)->out;
     for (int64_t item = begin; item < end; item++) {
         const wg__block block = wg__block_at(&plan->blocks, item / plan->parts);
         double room[WG__BLOCK_WIDTH];
@@ -154,7 +149,8 @@ static void run_items(int64_t begin, int64_t end, void *context) {
         plan->kernels->start(block.width, accumulators);
         reduce_part(plan, &block, item % plan->parts, accumulators);
         if (plan->parts == 1)
-            finish_block(plan, &block, accumulators);
+            plan->kernels->finish(block.width, accumulators, plan->y + block.out * plan->y_size,
+                                  stride);
     }
 }
 
@@ -165,7 +161,7 @@ int wg__reduce(const wg__reduction *kernels, const wg_tensor *x, int64_t mask, w
                  .x = wg__tensor_address(x),
                  .x_size = wg_dtype_size(x->spec.dtype),
                  .y = wg__tensor_address(y),
-                 .y_size = wg_dtype_size(y->spec.dtype)};
+                 .y_size = (int64_t)wg_dtype_size(y->spec.dtype)};
     if (wg__spec_count(&y->spec) == 0)
         return 0;
 
@@ -203,7 +199,7 @@ int wg__reduce(const wg__reduction *kernels, const wg_tensor *x, int64_t mask, w
         char *total = plan.partials + i * plan.parts * bytes;
         for (int64_t part = 1; part < plan.parts; part++)
             kernels->join(block.width, total, total + part * bytes);
-        finish_block(&plan, &block, total);
+        kernels->finish(block.width, total, plan.y + block.out * plan.y_size, kept->out);
     }
     wg__free(plan.partials);
     return 0;
