@@ -597,8 +597,7 @@ static int read_equation(const wg_call *call, equation *e) {
             return -1;
         tokens += t.length + (i + 1 < terms);
     }
-    char implied[LETTERS + 2] = {
-        ELLIPSIS}; /* without an arrow: "..." and letters that occur once */
+    char implied[LETTERS + 2] = {ELLIPSIS}; /* no arrow: "..." and letters that occur once */
     for (int label = 0, count = 1; label < LETTERS; label++)
         if (e->times[label] == 1)
             implied[count++] = letter_of(label);
