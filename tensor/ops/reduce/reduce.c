@@ -865,7 +865,7 @@ static int search_call(wg_call *call, const searcher *searchers) {
                 .n = x->spec.shape[axis],
                 .along = x->strides[axis],
                 .count = wg__spec_count(&call->outputs[0]->spec),
-                .blocks.kept = wg__axes_kept(x, mask),
+                .blocks.kept = wg__axes_of(x, mask, false),
                 .found = y};
     if (s.count == 0)
         return 0;

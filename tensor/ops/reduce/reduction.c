@@ -32,27 +32,17 @@ static void merge_axes(wg__axes *axes) {
     axes->count = last + 1;
 }
 
-wg__axes wg__axes_kept(const wg_tensor *x, int64_t mask) {
+wg__axes wg__axes_of(const wg_tensor *x, int64_t mask, bool reduced) {
     wg__axes axes = {0};
     int64_t out = 1;
     for (int i = x->spec.ndim - 1; i >= 0; i--) {
         const int64_t size = x->spec.shape[i];
-        if (mask >> i & 1)
+        if ((mask >> i & 1) != reduced)
             continue;
         if (size != 1)
-            insert_axis(&axes, (wg__stepped_axis){size, x->strides[i], out});
+            insert_axis(&axes, (wg__stepped_axis){size, x->strides[i], reduced ? 0 : out});
         out *= size;
     }
-    merge_axes(&axes);
-    return axes;
-}
-
-/* The axes of x in the mask, with output strides of 0. */
-static wg__axes axes_reduced(const wg_tensor *x, int64_t mask) {
-    wg__axes axes = {0};
-    for (int i = x->spec.ndim - 1; i >= 0; i--)
-        if ((mask >> i & 1) && x->spec.shape[i] != 1)
-            insert_axis(&axes, (wg__stepped_axis){x->spec.shape[i], x->strides[i], 0});
     merge_axes(&axes);
     return axes;
 }
@@ -156,8 +146,8 @@ static void run_items(int64_t begin, int64_t end, void *context) {
 
 int wg__reduce(const wg__reduction *kernels, const wg_tensor *x, int64_t mask, wg_tensor *y) {
     plan plan = {.kernels = kernels,
-                 .blocks.kept = wg__axes_kept(x, mask),
-                 .reduced = axes_reduced(x, mask),
+                 .blocks.kept = wg__axes_of(x, mask, false),
+                 .reduced = wg__axes_of(x, mask, true),
                  .x = wg__tensor_address(x),
                  .x_size = wg_dtype_size(x->spec.dtype),
                  .y = wg__tensor_address(y),

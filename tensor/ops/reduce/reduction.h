@@ -39,8 +39,9 @@ typedef struct wg__axes {
     wg__stepped_axis axis[WG_MAX_DIMS]; /* the smallest stride in the operand last */
 } wg__axes;
 
-/* The axes of x outside the mask, with the strides of a contiguous output of their shape. */
-wg__axes wg__axes_kept(const wg_tensor *x, int64_t mask);
+/* The kept axes of x, outside the mask, with the strides of a contiguous output of their shape; or
+ * the reduced axes, in the mask, with output strides of 0. */
+wg__axes wg__axes_of(const wg_tensor *x, int64_t mask, bool reduced);
 
 static inline const wg__stepped_axis *wg__axes_last(const wg__axes *axes) {
     return &axes->axis[axes->count - 1];
