@@ -446,9 +446,10 @@ typedef struct einsum_options {
     char tokens[MOST_TOKENS + 1];
 } einsum_options;
 
-static bool is_letter(char token) {
-    return ('A' <= token && token <= 'Z') || ('a' <= token && token <= 'z');
-}
+/* Labels 0 to 51 are letters; the next are the axes of "...", aligned at the last axis. */
+static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+enum { LETTERS = sizeof letters - 1 };
 
 /* Splits an equation into tokens. False, with ARGUMENT, for a syntax error. */
 static bool read_tokens(const char *text, einsum_options *options) {
@@ -461,10 +462,11 @@ static bool read_tokens(const char *text, einsum_options *options) {
             continue;
         }
         const bool is_arrow = strncmp(rest, "->", 2) == 0;
-        const int length = is_letter(*rest) || *rest == ',' ? 1
-                           : is_arrow                       ? 2
-                           : strncmp(rest, "...", 3) == 0   ? 3
-                                                            : 0;
+        const bool is_letter = strchr(letters, *rest) != NULL;
+        const int length = is_letter || *rest == ','      ? 1
+                           : is_arrow                     ? 2
+                           : strncmp(rest, "...", 3) == 0 ? 3
+                                                          : 0;
         const char token = length == 1 ? *rest : is_arrow ? ARROW : ELLIPSIS, *wrong = NULL;
         if (length == 0)
             wrong = "it takes letters, ',', '->' and '...'";
@@ -479,7 +481,7 @@ static bool read_tokens(const char *text, einsum_options *options) {
                     (int)(rest - text) + 1, text);
             return false;
         }
-        ellipsis = token == ELLIPSIS || (ellipsis && is_letter(token));
+        ellipsis = token == ELLIPSIS || (ellipsis && is_letter);
         arrow = arrow || token == ARROW;
         options->tokens[count++] = token;
         rest += length;
@@ -487,24 +489,11 @@ static bool read_tokens(const char *text, einsum_options *options) {
     return true;
 }
 
-/* ---- Labels: 0 to 51 are letters in ASCII order; the next are the axes of "...", aligned at the
- * last axis. ---- */
-
-enum { LETTERS = 52 };
-
-static int label_of(char letter) {
-    return letter <= 'Z' ? letter - 'A' : letter - 'a' + 26;
-}
-
-static char letter_of(int label) {
-    return (char)(label < 26 ? 'A' + label : 'a' + label - 26);
-}
-
 static const char *label_text(int label, char room[4]) {
     if (label >= LETTERS)
         return "'...'";
     memcpy(room, "' '", 4);
-    room[1] = letter_of(label);
+    room[1] = letters[label];
     return room;
 }
 
@@ -529,7 +518,7 @@ static int write_labels(const term *t, int ellipsis_ndim, int *labels) {
     int count = 0;
     for (int i = 0; i < t->length; i++)
         if (t->tokens[i] != ELLIPSIS)
-            labels[count++] = label_of(t->tokens[i]);
+            labels[count++] = (int)(strchr(letters, t->tokens[i]) - letters);
         else
             for (int axis = WG_MAX_DIMS - ellipsis_ndim; axis < WG_MAX_DIMS; axis++)
                 labels[count++] = LETTERS + axis;
@@ -600,13 +589,13 @@ static int read_equation(const wg_call *call, equation *e) {
     char implied[LETTERS + 2] = {ELLIPSIS}; /* no arrow: "..." and letters that occur once */
     for (int label = 0, count = 1; label < LETTERS; label++)
         if (e->times[label] == 1)
-            implied[count++] = letter_of(label);
+            implied[count++] = letters[label];
     const term output = term_at(*tokens == ARROW ? tokens + 1 : implied);
     bool seen[LETTERS] = {false};
     for (int i = 0; *tokens == ARROW && i < output.length; i++) {
         if (output.tokens[i] == ELLIPSIS)
             continue;
-        const int label = label_of(output.tokens[i]);
+        const int64_t label = strchr(letters, output.tokens[i]) - letters;
         if (e->times[label] == 0)
             return wg__op_fail(call, WG_ERROR_ARGUMENT, "the result has '%c', which no operand has",
                                output.tokens[i]);

@@ -183,10 +183,6 @@ wg_tensor *wg_dequantize(wg_tensor *quantized, wg_quantization quantization) {
  * Inputs are x, then alternately a weight and a bias; an absent bias is NULL. The bias of the
  * weight in input i is input i + 1. y has the outputs of all weights side by side. ==== */
 
-static bool has_bias(const wg_call *call, int weight) {
-    return weight + 1 < call->input_count && call->input_specs[weight + 1].ndim >= 0;
-}
-
 static int quantized_linear_infer(wg_call *call) {
     const wg_spec *x = &call->input_specs[0];
     if (check_quantization(call) < 0 || wg__check_kernel_dtype(call) < 0)
@@ -205,7 +201,7 @@ static int quantized_linear_infer(wg_call *call) {
             return wg__op_fail(call, WG_ERROR_SHAPE, "x has %lld features, the weight takes %lld",
                                (long long)x->shape[x->ndim - 1], (long long)columns);
         outputs += weight->shape[0];
-        if (!has_bias(call, i))
+        if (i + 1 >= call->input_count || call->input_specs[i + 1].ndim < 0)
             continue;
         const wg_spec *bias = &call->input_specs[i + 1];
         if (wg__check_same_dtype(call, 0, i + 1) < 0)
@@ -253,17 +249,17 @@ static int multiply_packed(wg_call *call) {
     int64_t column = 0; /* the first output of the weight in y */
     for (int i = 0; i < p.count; i++) {
         const int input = 1 + 2 * i;
-        wg__rows weight, bias = {0};
-        wg_tensor *quantized = dense_bytes(call, input);
+        wg__rows weight, row = {0};
+        wg_tensor *quantized = dense_bytes(call, input), *bias = wg__input_at(call, input + 1);
         if (!quantized || wg__rows_of(quantized, true, &weight) < 0 ||
-            (has_bias(call, input) && wg__rows_of(call->inputs[input + 1], true, &bias) < 0))
+            (bias && wg__rows_of(bias, true, &row) < 0))
             return -1;
         p.of[i] = (wg__quantized_product){.weight = wg__row(&weight, 0),
                                           .weight_stride = weight.row_stride,
                                           .outputs = weight.rows,
                                           .n = x.columns,
                                           .x = wg__row(&x, 0),
-                                          .bias = bias.tensor ? wg__row(&bias, 0) : NULL,
+                                          .bias = bias ? wg__row(&row, 0) : NULL,
                                           .x_rows = x.rows,
                                           .x_stride = x.row_stride,
                                           .y = (float *)wg__row(&y, 0) + column,
@@ -299,7 +295,7 @@ static int quantized_linear_forward(wg_call *call) {
     if (x->dtype == WG_F32 && !is_empty)
         return multiply_packed(call);
     for (int i = 1; i < call->input_count; i += 2) {
-        wg_tensor *bias = has_bias(call, i) ? call->inputs[i + 1] : NULL;
+        wg_tensor *bias = wg__input_at(call, i + 1);
         wg_tensor *y = wg_linear_op(call->inputs[0], dequantized_weight(call, i), bias);
         wg_tensor *to = part_of(call, call->outputs[0], i);
         if (!y || !to || wg_copy_(to, y) < 0)
@@ -329,7 +325,7 @@ static int quantized_linear_jvp(wg_call *call, wg_tensor *const *tangents,
     wg_tensor *parts[WG_MAX_QUANTIZED_WEIGHTS];
     for (int i = 1; i < call->input_count; i += 2)
         parts[i / 2] = wg_linear_op(x, dequantized_weight(call, i),
-                                    has_bias(call, i) ? tangents[i + 1] : NULL);
+                                    wg__input_at(call, i + 1) ? tangents[i + 1] : NULL);
     output_tangents[0] = wg_cat(call->input_count / 2, parts, -1);
     return output_tangents[0] ? 0 : -1;
 }

@@ -325,11 +325,6 @@ static wg_tensor *reduce_rows(const wg_call *call, wg_tensor *rows, wg_tensor *d
     return options->reduction == WG_REDUCTION_MEAN ? wg_div(sum, denominator) : sum;
 }
 
-/* -sum weight x over the classes. */
-static wg_tensor *over_classes(wg_tensor *x, wg_tensor *weight) {
-    return wg_neg(wg_sum(weight ? wg_mul(x, weight) : x, 1, (int64_t[]){-1}, false));
-}
-
 /* The loss from log likelihoods, for class targets. */
 static wg_tensor *likelihood_loss(const wg_call *call, wg_tensor *likelihood) {
     const wg__loss_options *options = call->options;
@@ -343,8 +338,9 @@ static wg_tensor *likelihood_loss(const wg_call *call, wg_tensor *likelihood) {
     wg_tensor *rows = wg_neg(wg_mul(wg_masked_fill(at, ignored, 0), each));
     if (options->smoothing != 0) {
         const double share = options->smoothing / (double)call->input_specs[LOGITS].shape[1];
-        wg_tensor *spread = wg_masked_fill(over_classes(likelihood, weight), ignored, 0);
-        rows = wg_add(wg_mul_scalar(rows, 1 - options->smoothing), wg_mul_scalar(spread, share));
+        wg_tensor *all = weight ? wg_mul(likelihood, weight) : likelihood;
+        all = wg_masked_fill(wg_neg(wg_sum(all, 1, (int64_t[]){-1}, false)), ignored, 0);
+        rows = wg_add(wg_mul_scalar(rows, 1 - options->smoothing), wg_mul_scalar(all, share));
     }
     return reduce_rows(call, rows, wg_sum(each, 0, NULL, false));
 }
@@ -421,7 +417,8 @@ static int soft_cross_entropy_decompose(wg_call *call) {
     wg_tensor *x = wg_log_softmax(call->inputs[LOGITS], -1), *target = call->inputs[TARGET];
     const double share = options->smoothing / (double)spec->shape[1];
     wg_tensor *smooth = wg_affine(target, 1 - options->smoothing, share);
-    wg_tensor *rows = over_classes(wg_mul(x, smooth), wg__input_at(call, WEIGHT));
+    wg_tensor *weight = wg__input_at(call, WEIGHT), *rows = wg_mul(x, smooth);
+    rows = wg_neg(wg_sum(weight ? wg_mul(rows, weight) : rows, 1, (int64_t[]){-1}, false));
     wg_tensor *count = wg_scalar(spec->dtype, (double)spec->shape[0]);
     return wg__set_output(call, reduce_rows(call, rows, count));
 }
