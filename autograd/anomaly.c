@@ -19,7 +19,7 @@ static _Thread_local const wg_node *running; /* the node whose vjp is running */
 
 bool wg_set_anomaly_mode(bool on) {
     bool was = mode;
-    wg__install_anomaly_check(wg__check_forward);
+    atomic_store(&wg__anomaly_check, wg__check_forward);
     mode = on;
     wg__checks_anomalies = on;
     return was;

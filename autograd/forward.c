@@ -280,7 +280,7 @@ static const wg__forward_hooks forward_hooks = {
 };
 
 void wg__level_begin(wg__level *level) {
-    wg__install_forward(&forward_hooks);
+    atomic_store(&wg__forward, &forward_hooks);
     *level =
         (wg__level){.number = atomic_fetch_add(&last_level, 1) + 1, .outer = wg__innermost_level};
     wg__innermost_level = level;

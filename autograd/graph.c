@@ -358,7 +358,7 @@ int wg_set_requires_grad(wg_tensor *x, bool wanted) {
     if (!leaf)
         return -1;
     leaf->output_specs[0] = x->spec;
-    wg__install_autograd(&autograd_hooks);
+    atomic_store(&wg__autograd, &autograd_hooks);
     x->node = leaf;
     x->output_index = 0;
     return 0;
@@ -387,7 +387,7 @@ int wg_retain_grad(wg_tensor *x) {
 
 wg_tensor *wg_detach(wg_tensor *x) {
     wg_tensor *y = x ? wg__tensor_view(x, &x->spec, x->strides, x->offset) : NULL;
-    return y && x->tangents && wg__forward()->detach_samples(y, x->tangents) < 0 ? NULL : y;
+    return y && x->tangents && wg__forward->detach_samples(y, x->tangents) < 0 ? NULL : y;
 }
 
 /* ---- Hooks. A node has a list of hooks on the gradients of its outputs. Hooks that run when a

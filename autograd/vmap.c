@@ -11,7 +11,7 @@ static wg_tensor *sample_of(wg_tensor *all, wg__level *level) {
     wg_spec spec = all->spec;
     spec.ndim--;
     memmove(spec.shape, spec.shape + 1, (size_t)spec.ndim * sizeof *spec.shape);
-    wg_tensor *x = wg__meta_tensor_new(&spec);
+    wg_tensor *x = wg__tensor_make(&spec, true);
     return x && wg__tangent_push(x, level, all) < 0 ? NULL : x;
 }
 
@@ -30,7 +30,7 @@ static int finish(wg_call *call, wg_tensor *const *all, wg__level *level) {
             return -1;
         call->output_specs[j] = call->outputs[j]->spec;
     }
-    if (call->wants && wg__autograd()->record(call) < 0)
+    if (call->wants && wg__autograd->record(call) < 0)
         return -1;
     wg__mark_saved(call);
     return 0;

@@ -518,7 +518,7 @@ static void print_op_row(const wg_op *op) {
     const char *before = "", *zero = op->exceptions ? op->exceptions->zero_gradient : NULL;
     const char *why = op->no_gradient ? op->no_gradient : zero;
     printf("| `%s` | %s | %d", op->name,
-           wg__op_is_composite(op)    ? "composite"
+           !op->forward               ? "composite"
            : op->vjp && op->decompose ? "fused"
            : op->is_view              ? "view"
                                       : "primitive",

@@ -223,13 +223,16 @@ int wg__profiling_begin(const wg__profiling *profiling) {
 
 int wg__profiling_end(const wg__profiling *profiling) {
     wg__machine machine = {0};
-    int64_t lost;
+    int64_t events, lost;
+    int count;
+    double total;
     wg_profile_end();
     int status = profiling->trace ? wg_trace_write(profiling->trace) : 0;
-    if (status == 0 && wg__profile_events(&lost) > 0 && lost > 0)
+    wg__profile_events(&events, &lost);
+    if (status == 0 && lost > 0)
         wg__cli_note("%s holds the first of the run; %lld ops more had no room", profiling->trace,
                      (long long)lost);
-    const double total = wg__profile_seconds();
+    const wg_profile_row *rows = wg__profile_rows(&count, &total);
     double rest = total;
     if (status == 0 && profiling->table)
         status = wg__measure_machine(&machine);
@@ -240,8 +243,8 @@ int wg__profiling_end(const wg__profiling *profiling) {
                 "%-24s %-8s %8s %11s %8s %8s %7s  %s\n",
                 total, machine.threads, 1e-9 * machine.sgemm_flops, 1e-9 * machine.bandwidth, "op",
                 "", "calls", "ms", "share", "GFLOP/s", "GB/s", "share of roof");
-    for (int i = 0; prints && i < wg__profile_rows(); i++) {
-        const wg_profile_row *row = wg__profile_row_at(i);
+    for (int i = 0; prints && i < count; i++) {
+        const wg_profile_row *row = &rows[i];
         char flops[32] = "-", bytes[32] = "-";
         /* The seconds of the row if only multiplying, or only memory, cost time. */
         const double computing = row->flops / machine.sgemm_flops,

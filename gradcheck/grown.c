@@ -89,7 +89,7 @@ static bool is_feasible(const wg_op *op, const wg_sample *sample, int64_t most) 
         feasible &= !sample->inputs[i] || wg__spec_count(&specs[i]) <= most;
     }
     feasible = feasible && (!op->infer || op->infer(&call) == 0);
-    for (int j = 0; feasible && !wg__op_is_composite(op) && j < op->output_count; j++)
+    for (int j = 0; feasible && op->forward && j < op->output_count; j++)
         feasible = wg__spec_count(&call.output_specs[j]) <= most;
     if (feasible && op->flops)
         feasible = op->flops(&call) <= 64.0 * (double)most;
@@ -250,7 +250,7 @@ int wg__variant_grown(const wg_op *op, int number, const wg_sample *sample, bool
                       wg__variant *variant) {
     static const char *const names[] = {"inputs tall", "inputs wide", "input 0 tall",
                                         "input 0 wide"};
-    if (wg__op_is_composite(op) || !first || number >= (int)(sizeof names / sizeof *names))
+    if (!op->forward || !first || number >= (int)(sizeof names / sizeof *names))
         return 0;
     variant->sample = *sample;
     for (int i = 0; i < (number < 2 ? sample->input_count : 1); i++) {

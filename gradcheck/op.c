@@ -214,7 +214,7 @@ static int check_samples(op_check *o) {
     reason = reason ? reason : o->options.zero_gradient;
     if (!op->sample)
         return refuse(o, WG_DIAGNOSIS_FAILED, "it has no samples");
-    if (op->differentiable ? !op->vjp && !wg__op_is_composite(op) : !op->no_gradient)
+    if (op->differentiable ? !op->vjp && op->forward : !op->no_gradient)
         return refuse(o, WG_DIAGNOSIS_FAILED, "it has neither vjp nor a reason for having none");
     bool recording = wg_set_grad_enabled(true);
     for (int k = 0, more = 1; more > 0; k++) {

@@ -111,10 +111,11 @@ int wg_trace_write(const char *path) {
         return wg_fail(errno == ENOENT ? WG_ERROR_NOT_FOUND : WG_ERROR_IO, path,
                        "cannot be written: %s", strerror(errno));
     errno = 0;
-    const int64_t count = wg__profile_events(NULL);
+    int64_t count;
+    const wg_profile_event *events = wg__profile_events(&count, NULL);
     int status = fputs("{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n", file);
     for (int64_t i = 0; i < count && status >= 0; i++) {
-        const wg_profile_event *event = wg__profile_event_at(i);
+        const wg_profile_event *event = &events[i];
         json_t *arguments = json_object();
         if (*event->shapes)
             wg__json_put(&arguments, "operands", json_string(event->shapes));

@@ -62,7 +62,7 @@ double wg__model_bytes(const wg_model_type *type, const void *config) {
 }
 
 int wg__model_check_memory(const wg_model_type *type, const void *config) {
-    if (wg__meta_init())
+    if (wg__meta_init)
         return 0;
     const double wanted = wg__model_bytes(type, config);
     if (wanted < 0 && wg_error_pending()->code != WG_ERROR_SHAPE)

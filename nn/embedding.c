@@ -34,7 +34,7 @@ wg_embedding *wg_embedding_new(wg_module *parent, const char *name, int64_t coun
     if (embedding->weight && options->has_padding && (padding < 0 || padding >= count)) {
         wg_fail(WG_ERROR_INDEX, "embedding", "padding index %lld is outside 0..%lld",
                 (long long)padding, (long long)count - 1);
-    } else if (embedding->weight && options->has_padding && !wg__meta_init()) {
+    } else if (embedding->weight && options->has_padding && !wg__meta_init) {
         wg_scope scope; /* the vector of the padding token is 0 */
         wg_scope_begin(&scope);
         const bool recording = wg_set_grad_enabled(false);

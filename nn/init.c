@@ -48,7 +48,7 @@ int wg_initialize(wg_tensor *x, const wg_initializer *how, wg_generator *generat
     if (!wg_dtype_is_float(wg_tensor_dtype(x)))
         return wg_fail(WG_ERROR_DTYPE, "initialize", "%s is no floating dtype",
                        wg_dtype_name(wg_tensor_dtype(x)));
-    if (wg__meta_init() && wg__tensor_is_meta(x))
+    if (wg__meta_init && wg__tensor_is_meta(x))
         return 0;
     wg_scope scope;
     wg_scope_begin(&scope);

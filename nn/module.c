@@ -361,8 +361,7 @@ wg_tensor *wg_module_parameter(wg_module *module, const char *name, int ndim,
     wg_spec spec;
     if (wg__spec_make(&spec, WG_F32, ndim, shape, "module_parameter") < 0)
         return NULL;
-    wg_tensor *tensor =
-        wg_keep(wg__meta_init() ? wg__meta_tensor_new(&spec) : wg__tensor_new(&spec));
+    wg_tensor *tensor = wg_keep(wg__tensor_make(&spec, wg__meta_init));
     if (wg_set_requires_grad(tensor, true) < 0) {
         wg_release(tensor);
         return NULL;
@@ -373,8 +372,8 @@ wg_tensor *wg_module_parameter(wg_module *module, const char *name, int ndim,
 wg_tensor *wg_module_buffer(wg_module *module, const char *name, wg_tensor *tensor) {
     if (!module || !tensor || wg_error_pending() || wg__check_apart(tensor, "module_buffer") < 0)
         return NULL;
-    wg_tensor *kept = wg__meta_init() ? wg_keep(wg__meta_tensor_new(&tensor->spec))
-                                      : wg__tensor_reference(tensor, true);
+    wg_tensor *kept = wg__meta_init ? wg_keep(wg__tensor_make(&tensor->spec, true))
+                                    : wg__tensor_reference(tensor, true);
     return add_owned_slot(module, name, WG_SLOT_BUFFER, kept, "module_buffer");
 }
 

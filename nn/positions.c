@@ -27,7 +27,7 @@ static int check_table(const char *where, wg_spec *spec, wg_dtype dtype, int64_t
     if (wg__spec_make(spec, dtype, WG_DIMS(positions, columns), where) < 0)
         return -1;
     const double wanted = (double)positions * (double)columns * sizeof(double);
-    if (wg__meta_init() || wanted <= SMALL_TABLE)
+    if (wg__meta_init || wanted <= SMALL_TABLE)
         return 0;
     const double there = (double)wg__memory_available();
     if (wanted <= there)
@@ -75,11 +75,11 @@ int wg__rotary_tables(int64_t width, int64_t first, int64_t positions,
         return -1;
     wg_tensor *tables[2];
     for (int i = 0; i < 2; i++)
-        if (!(tables[i] = wg__meta_init() ? wg__meta_tensor_new(&spec) : wg__tensor_new(&spec)))
+        if (!(tables[i] = wg__tensor_make(&spec, wg__meta_init)))
             return -1;
     *cosines = tables[0];
     *sines = tables[1];
-    if (wg__meta_init())
+    if (wg__meta_init)
         return 0;
     const double base = options->base == 0 ? 10000 : options->base;
     float *c = wg_tensor_data(tables[0]), *s = wg_tensor_data(tables[1]);
@@ -111,8 +111,8 @@ wg_tensor *wg__sinusoidal_table(wg_dtype dtype, int64_t width, int64_t first, in
         return NULL;
     if (base == 0)
         base = 10000;
-    if (wg__meta_init())
-        return wg__meta_tensor_new(&spec);
+    if (wg__meta_init)
+        return wg__tensor_make(&spec, true);
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *table = wg_empty(WG_F64, WG_DIMS(positions, width));

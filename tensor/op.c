@@ -1,4 +1,4 @@
-/* The dispatcher: what runs every op. */
+/* The dispatcher wg_apply: checks the operands, runs an op and records it. */
 #include "tensor/op.h"
 
 #include <stdarg.h>
@@ -8,13 +8,9 @@
 #include "tensor/internal.h"
 #include "tensor/span.h"
 
-static int (*_Atomic anomaly_check)(const wg_call *call);
+int (*_Atomic wg__anomaly_check)(const wg_call *call);
 
 WG__THREAD_LOCAL bool wg__checks_anomalies;
-
-void wg__install_anomaly_check(int (*check)(const wg_call *call)) {
-    atomic_store(&anomaly_check, check);
-}
 
 int wg__op_fail(const wg_call *call, wg_error_code code, const char *format, ...) {
     char operands[512], rule[640];
@@ -58,8 +54,8 @@ WG__NOINLINE static void close_span(wg__span *span, const wg_call *call, int sta
     wg__span_close(span, call->op->is_view ? 0 : bytes, call->input_count, call->input_specs);
 }
 
-/* Fills in a call member by member, all but the output specs, which are most of it. Returns whether
- * an input carries tangents. -1 with STATE if one has no memory. */
+/* Sets the members of a call one by one, because the output specs, most of its bytes, stay unset.
+ * Returns whether an input carries tangents. -1 with STATE if an input has no memory. */
 static int begin_call(wg_call *call, const wg_op *op, int input_count, wg_tensor *const *inputs,
                       wg_spec *specs, const void *options) {
     bool dual = false;
@@ -69,7 +65,7 @@ static int begin_call(wg_call *call, const wg_op *op, int input_count, wg_tensor
             continue;
         dual |= inputs[i]->tangents != NULL;
         if (wg__tensor_is_meta(inputs[i]) &&
-            !(inputs[i]->tangents && wg__forward()->is_dual(inputs[i])))
+            !(inputs[i]->tangents && wg__forward->is_dual(inputs[i])))
             return wg__check_memory(inputs[i], op->name);
     }
     call->op = op;
@@ -93,7 +89,7 @@ static int prepare_outputs(wg_call *call) {
     const wg_op *op = call->op;
     if (op->infer && op->infer(call) < 0)
         return -1;
-    if (wg__op_is_composite(op) || op->is_view || op->places_outputs)
+    if (!op->forward || op->is_view || op->places_outputs)
         return 0;
     for (int j = 0; j < call->output_count; j++) {
         call->outputs[j] = wg__tensor_new(&call->output_specs[j]);
@@ -103,7 +99,7 @@ static int prepare_outputs(wg_call *call) {
     return 0;
 }
 
-WG_COLD static int give_none(const wg_op *op, wg_tensor **outputs) {
+WG_COLD static int clear_outputs(const wg_op *op, wg_tensor **outputs) {
     for (int j = 0; j < op->output_count; j++)
         outputs[j] = NULL;
     return -1;
@@ -118,47 +114,43 @@ int wg_apply(const wg_op *op, int input_count, wg_tensor *const *inputs, const v
     if (check_inputs(op, input_count, inputs, options) == 0)
         dual = begin_call(&call, op, input_count, inputs, specs, options);
     if (dual < 0)
-        return give_none(op, outputs);
+        return clear_outputs(op, outputs);
     wg_scope scope;
     wg_scope_begin(&scope);
     wg__span span = {.taken = false};
-    if (!wg__op_is_composite(op))
+    if (op->forward)
         wg__span_begin(&span, op->name, WG_PROFILE_FORWARD);
     int status;
-    if (dual && !wg__op_is_composite(op)) {
-        status = wg__forward()->run_dual(&call);
+    if (dual && op->forward) {
+        status = wg__forward->run_dual(&call);
     } else if (prepare_outputs(&call) < 0) {
         status = -1;
-    } else if (wg__op_is_composite(op)) {
+    } else if (!op->forward) {
         status = op->decompose(&call) < 0 || !has_outputs(&call) ? -1 : 0;
     } else {
-        /* Ops that a kernel calls are neither recorded nor checked for NaN: this op is. */
+        /* This op is recorded and checked for NaN, but not the ops that its kernel calls. */
         const bool was = wg_set_grad_enabled(false), checks = wg__checks_anomalies;
         wg__checks_anomalies = false;
         status = op->forward(&call);
         wg_set_grad_enabled(was);
         wg__checks_anomalies = checks;
-        if (status < 0 || !has_outputs(&call) || (checks && atomic_load(&anomaly_check)(&call) < 0))
+        if (status < 0 || !has_outputs(&call) || (checks && wg__anomaly_check(&call) < 0))
             status = -1;
         else
-            status = call.wants ? wg__autograd()->record(&call) : 0;
+            status = call.wants ? wg__autograd->record(&call) : 0;
     }
     if (span.taken)
         close_span(&span, &call, status);
     for (int j = 0; status == 0 && j < op->output_count; j++)
         outputs[j] = wg_scope_escape(call.outputs[j]);
     wg_scope_end(&scope, NULL);
-    return status == 0 ? 0 : give_none(op, outputs);
+    return status == 0 ? 0 : clear_outputs(op, outputs);
 }
 
 wg_tensor *wg_apply_one(const wg_op *op, int input_count, wg_tensor *const *inputs,
                         const void *options) {
     wg_tensor *outputs[WG_MAX_OUTPUTS];
     return wg_apply(op, input_count, inputs, options, outputs) < 0 ? NULL : outputs[0];
-}
-
-bool wg__op_is_composite(const wg_op *op) {
-    return !op->forward;
 }
 
 int wg_jvp_linear(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {

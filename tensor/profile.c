@@ -1,4 +1,4 @@
-/* The profile: see profile.h and span.h. */
+/* The profile (profile.h): adding spans (span.h) to its rows and events. */
 #include "tensor/profile.h"
 
 #include <pthread.h>
@@ -41,7 +41,7 @@ void wg__span_close(wg__span *span, double bytes, int operand_count, const wg_sp
     depth--;
     pthread_mutex_lock(&lock);
     if (rows && depth == 0) {
-        int i = 0; /* ops of one name in different places have one row; beyond MAX_ROWS none */
+        int i = 0; /* ops with the same name share a row; beyond MAX_ROWS they are dropped */
         while (i < row_count &&
                (rows[i].kind != span->kind || strcmp(rows[i].name, span->name) != 0))
             i++;
@@ -135,24 +135,16 @@ const char *wg__profile_kind_name(wg_profile_kind kind) {
                                          : "region";
 }
 
-double wg__profile_seconds(void) {
-    return ended - begun;
+const wg_profile_row *wg__profile_rows(int *count, double *seconds) {
+    *count = row_count;
+    if (seconds)
+        *seconds = ended - begun;
+    return rows;
 }
 
-int wg__profile_rows(void) {
-    return row_count;
-}
-
-const wg_profile_row *wg__profile_row_at(int index) {
-    return index >= 0 && index < row_count ? &rows[index] : NULL;
-}
-
-int64_t wg__profile_events(int64_t *lost) {
+const wg_profile_event *wg__profile_events(int64_t *count, int64_t *lost) {
+    *count = event_count;
     if (lost)
         *lost = events_lost;
-    return event_count;
-}
-
-const wg_profile_event *wg__profile_event_at(int64_t index) {
-    return index >= 0 && index < event_count ? &events[index] : NULL;
+    return events;
 }

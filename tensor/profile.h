@@ -20,12 +20,12 @@ WG_BEGIN_DECLS
 
 typedef enum wg_profile_kind {
     WG_PROFILE_FORWARD,
-    WG_PROFILE_BACKWARD, /* with adding up the gradients that it hands on */
+    WG_PROFILE_BACKWARD, /* with the sums of the gradients that the op passes on */
     WG_PROFILE_REGION
 } wg_profile_kind;
 
-/* All outermost spans of one name and kind. They include the ops that an op calls. A composite op
- * has no span; the ops that it is composed of have. */
+/* All outermost spans with the same name and kind. They include the ops that an op calls. A
+ * composite op has no span; its parts have. */
 typedef struct wg_profile_row {
     const char *name;
     wg_profile_kind kind;
@@ -37,7 +37,7 @@ typedef struct wg_profile_row {
 
 enum { WG_PROFILE_SHAPES = 96 };
 
-/* One span, of whatever depth. */
+/* A span at any depth. */
 typedef struct wg_profile_event {
     const char *name;
     wg_profile_kind kind;
@@ -52,9 +52,6 @@ WG_API int wg_profile_begin(bool events);
 
 /* Ends the profile. Its rows and events stay until the next wg_profile_begin. */
 WG_API void wg_profile_end(void);
-
-/* Event `index`, in the order in which they ended; borrowed. NULL outside. */
-const wg_profile_event *wg__profile_event_at(int64_t index);
 
 WG_END_DECLS
 

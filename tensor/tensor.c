@@ -13,8 +13,8 @@
 /* ---- Recording, and what autograd installs ---- */
 
 static WG__THREAD_LOCAL bool grad_disabled;
-static _Atomic(const wg__autograd_hooks *) autograd;
-static _Atomic(const wg__forward_hooks *) forward_mode;
+_Atomic(const wg__autograd_hooks *) wg__autograd;
+_Atomic(const wg__forward_hooks *) wg__forward;
 
 bool wg_set_grad_enabled(bool enabled) {
     bool was = !grad_disabled;
@@ -30,22 +30,6 @@ bool wg_requires_grad(const wg_tensor *x) {
     return x && x->node;
 }
 
-void wg__install_autograd(const wg__autograd_hooks *hooks) {
-    atomic_store(&autograd, hooks);
-}
-
-const wg__autograd_hooks *wg__autograd(void) {
-    return atomic_load(&autograd);
-}
-
-void wg__install_forward(const wg__forward_hooks *hooks) {
-    atomic_store(&forward_mode, hooks);
-}
-
-const wg__forward_hooks *wg__forward(void) {
-    return atomic_load(&forward_mode);
-}
-
 static const struct {
     const char *name;
     size_t size;
@@ -56,16 +40,12 @@ static const struct {
     [WG_BOOL] = {"bool", 1, 0},
 };
 
-static bool is_dtype(wg_dtype dtype) {
-    return (unsigned)dtype < WG_DTYPE_COUNT;
-}
-
 const char *wg_dtype_name(wg_dtype dtype) {
-    return is_dtype(dtype) ? dtypes[dtype].name : "?";
+    return (unsigned)dtype < WG_DTYPE_COUNT ? dtypes[dtype].name : "?";
 }
 
 size_t wg_dtype_size(wg_dtype dtype) {
-    return is_dtype(dtype) ? dtypes[dtype].size : 0;
+    return (unsigned)dtype < WG_DTYPE_COUNT ? dtypes[dtype].size : 0;
 }
 
 bool wg_dtype_is_float(wg_dtype dtype) {
@@ -73,24 +53,22 @@ bool wg_dtype_is_float(wg_dtype dtype) {
 }
 
 wg_dtype wg__dtype_promote(wg_dtype a, wg_dtype b) {
-    if (!is_dtype(a) || !is_dtype(b))
-        return is_dtype(a) ? a : b;
+    if ((unsigned)a >= WG_DTYPE_COUNT)
+        return b;
+    if ((unsigned)b >= WG_DTYPE_COUNT)
+        return a;
     return dtypes[a].rank >= dtypes[b].rank ? a : b;
 }
 
 /* The data of small tensors follows the storage, in the same block. */
 enum { SMALL_BYTES = 512, BEHIND = (sizeof(wg_storage) + 63) / 64 * 64 };
 
-static WG__THREAD_LOCAL bool meta_init;
+WG__THREAD_LOCAL bool wg__meta_init;
 
 bool wg_set_meta_init(bool on) {
-    const bool was = meta_init;
-    meta_init = on;
+    const bool was = wg__meta_init;
+    wg__meta_init = on;
     return was;
-}
-
-bool wg__meta_init(void) {
-    return meta_init;
 }
 
 static void keep_nothing(void *context) {
@@ -109,7 +87,7 @@ static void storage_release(wg_storage *storage) {
 
 /* ---- Handles ---- */
 
-/* Adds a handle that is in no scope to one; takes a handle out of its scope, if it has one. */
+/* Adds a handle without a scope to a scope; removes a handle from its scope, if it has one. */
 static void scope_adopt(wg_scope *scope, wg_tensor *x) {
     x->scope = scope;
     x->previous = NULL;
@@ -131,7 +109,7 @@ static void scope_forget(wg_tensor *x) {
     x->scope = NULL;
 }
 
-/* In no scope, of nothing recorded; its strides are the caller's to fill in. */
+/* Makes a handle without a scope and without a node. The caller fills in its strides. */
 static wg_tensor *handle_new(wg_storage *storage, const wg_spec *spec, int64_t offset) {
     wg_tensor *x = wg__alloc(sizeof *x);
     if (!x)
@@ -149,14 +127,14 @@ static wg_tensor *handle_new(wg_storage *storage, const wg_spec *spec, int64_t o
 
 /* ---- Checked lifetimes ----
  *
- * A handle that is gone stays readable for a while: it has one of two storages without memory, and
- * functions that read elements refuse these. */
+ * The struct of a freed handle stays readable for a while, with one of two marker storages without
+ * memory, `ended` or `released`. Functions that read elements refuse them. */
 
 bool wg__checks_lifetimes;
 
 static wg_storage ended = {.refcount = INT_MAX / 2}, released = {.refcount = INT_MAX / 2};
 
-/* The blocks that went last, of all threads. */
+/* The last blocks given to wg__free_later by any thread, a ring. */
 enum { MOST_GONE = 1 << 16 };
 static void *gone[MOST_GONE];
 static uint64_t gone_count;
@@ -186,12 +164,11 @@ bool wg_set_lifetime_checks(bool on) {
     return was;
 }
 
-static bool is_gone(const wg_tensor *x) {
-    return x->storage == &ended || x->storage == &released;
-}
-
-static int fail_gone(const wg_tensor *x, const char *where) {
+/* -1 with STATE if x is a freed handle. NULL is allowed. */
+static int check_alive(const wg_tensor *x, const char *where) {
     char text[128];
+    if (!x || (x->storage != &ended && x->storage != &released))
+        return 0;
     wg_spec_text(text, sizeof text, &x->spec);
     if (x->storage == &released)
         return wg_fail(WG_ERROR_STATE, where, "%s is gone: wg_release or its module freed it",
@@ -202,12 +179,7 @@ static int fail_gone(const wg_tensor *x, const char *where) {
                    text);
 }
 
-/* True, with an error, where lifetimes are checked and x is gone. */
-static bool refuse_gone(const wg_tensor *x, const char *where) {
-    return x && wg__checks_lifetimes && is_gone(x) && fail_gone(x, where) < 0;
-}
-
-/* `why`: the storage that stands for it. */
+/* Where lifetimes are checked, the freed handle gets the marker storage `why`. */
 static void handle_free(wg_tensor *x, wg_storage *why) {
     scope_forget(x);
     wg_node *node = x->node;
@@ -223,9 +195,9 @@ static void handle_free(wg_tensor *x, wg_storage *why) {
     }
     wg__counter_add(WG__COUNT_TENSORS, -1);
     if (node)
-        wg__autograd()->release(node);
+        wg__autograd->release(node);
     if (tangents)
-        wg__forward()->release(tangents);
+        wg__forward->release(tangents);
 }
 
 /* ---- Scopes: a stack of lists of handles for each thread ---- */
@@ -234,8 +206,8 @@ static void handle_free(wg_tensor *x, wg_storage *why) {
 static WG__THREAD_LOCAL wg_scope *innermost_scope;
 static _Thread_local wg_scope root;
 
-/* The scopes that are open on this thread, where lifetimes are checked: one that a function has
- * left open is no longer there to be asked. */
+/* The open scopes of this thread, where lifetimes are checked. The list does not read the scopes: a
+ * scope that a function has left open is no longer on the stack. */
 enum { MOST_SCOPES = 4096 };
 static _Thread_local wg_scope **open_scopes;
 static _Thread_local int open_count;
@@ -263,7 +235,7 @@ static void report_root(void) {
         char text[128];
         fprintf(stderr, "wengert: alive in the root scope at exit: %s, made by %s\n",
                 wg_spec_text(text, sizeof text, &x->spec),
-                x->node ? wg__autograd()->maker(x->node) : "an unrecorded op");
+                x->node ? wg__autograd->maker(x->node) : "an unrecorded op");
     }
 }
 #endif
@@ -284,7 +256,8 @@ static wg_scope *current_scope(void) {
     return innermost_scope;
 }
 
-/* -1 with an error if this scope does not end in its turn; the outer ones are in order again. */
+/* Removes a scope from open_scopes. -1 with STATE if it is not the innermost one; then the scopes
+ * outside of it are open as before. */
 static int note_end(const wg_scope *scope) {
     int at = open_count;
     if (!open_scopes || open_count > MOST_SCOPES) {
@@ -319,7 +292,7 @@ void wg_scope_begin(wg_scope *scope) {
 }
 
 wg_tensor *wg_scope_end(wg_scope *scope, wg_tensor *result) {
-    if (wg__checks_lifetimes && (note_end(scope) < 0 || refuse_gone(result, "scope_end"))) {
+    if (wg__checks_lifetimes && (note_end(scope) < 0 || check_alive(result, "scope_end") < 0)) {
         if (innermost_scope == scope) {
             free_all(scope);
             innermost_scope = scope->outer;
@@ -338,7 +311,7 @@ wg_tensor *wg_scope_end(wg_scope *scope, wg_tensor *result) {
 
 wg_tensor *wg_scope_escape(wg_tensor *tensor) {
     wg_scope *inner = current_scope();
-    if (refuse_gone(tensor, "scope_escape"))
+    if (wg__checks_lifetimes && check_alive(tensor, "scope_escape") < 0)
         return NULL;
     if (tensor && tensor->scope == inner && inner->outer) {
         scope_forget(tensor);
@@ -348,7 +321,7 @@ wg_tensor *wg_scope_escape(wg_tensor *tensor) {
 }
 
 wg_tensor *wg_keep(wg_tensor *tensor) {
-    if (refuse_gone(tensor, "keep"))
+    if (wg__checks_lifetimes && check_alive(tensor, "keep") < 0)
         return NULL;
     if (tensor)
         scope_forget(tensor);
@@ -357,7 +330,7 @@ wg_tensor *wg_keep(wg_tensor *tensor) {
 
 void wg_release(wg_tensor *tensor) {
     char text[128];
-    if (!tensor || refuse_gone(tensor, "release"))
+    if (!tensor || (wg__checks_lifetimes && check_alive(tensor, "release") < 0))
         return;
     if (wg__checks_lifetimes && tensor->scope)
         wg_fail(WG_ERROR_STATE, "release",
@@ -374,7 +347,7 @@ int64_t wg_scope_clear_root(void) {
 
 /* ---- New handles ---- */
 
-/* A size of 0 does not excuse the other sizes from fitting: strides are products of sizes. */
+/* The limit holds for the product of all sizes but 0: strides are products of sizes. */
 static int check_sizes(const wg_spec *spec, const char *where) {
     double bytes = (double)wg_dtype_size(spec->dtype);
     for (int i = 0; i < spec->ndim; i++) {
@@ -393,7 +366,7 @@ int64_t wg_tensors_alive(void) {
     return wg__counter_sum(WG__COUNT_TENSORS);
 }
 
-static wg_tensor *tensor_new(const wg_spec *spec, bool is_meta) {
+wg_tensor *wg__tensor_make(const wg_spec *spec, bool is_meta) {
     if (check_sizes(spec, "tensor") < 0)
         return NULL;
     const size_t bytes = (size_t)wg__spec_count(spec) * wg_dtype_size(spec->dtype);
@@ -418,11 +391,7 @@ static wg_tensor *tensor_new(const wg_spec *spec, bool is_meta) {
 }
 
 wg_tensor *wg__tensor_new(const wg_spec *spec) {
-    return tensor_new(spec, false);
-}
-
-wg_tensor *wg__meta_tensor_new(const wg_spec *spec) {
-    return tensor_new(spec, true);
+    return wg__tensor_make(spec, false);
 }
 
 wg_tensor *wg_from_blob(wg_dtype dtype, int ndim, const int64_t *shape, const int64_t *strides,
@@ -435,7 +404,7 @@ wg_tensor *wg_from_blob(wg_dtype dtype, int ndim, const int64_t *shape, const in
             WG_ERROR_ARGUMENT, "from_blob",
             "the address %p cannot hold %s; it must be a multiple of %zu and not NULL", data,
             wg_dtype_name(dtype), wg_dtype_size(dtype));
-    wg_tensor *x = tensor_new(&spec, true);
+    wg_tensor *x = wg__tensor_make(&spec, true);
     if (!x)
         return NULL;
     x->storage->data = data;
@@ -449,8 +418,8 @@ wg_tensor *wg_from_blob(wg_dtype dtype, int ndim, const int64_t *shape, const in
 int wg__check_memory(const wg_tensor *x, const char *where) {
     if (!wg__tensor_is_meta(x))
         return 0;
-    if (is_gone(x))
-        return fail_gone(x, where);
+    if (check_alive(x, where) < 0)
+        return -1;
     char text[128];
     if (x->tangents)
         return wg_fail(WG_ERROR_STATE, where,
@@ -462,7 +431,7 @@ int wg__check_memory(const wg_tensor *x, const char *where) {
                    wg_spec_text(text, sizeof text, &x->spec));
 }
 
-/* A view that is in no scope yet. */
+/* Makes a view without a scope. */
 static wg_tensor *view_of(const wg_tensor *base, const wg_spec *spec, const int64_t *strides,
                           int64_t offset) {
     wg_tensor *x = handle_new(base->storage, spec, offset);
@@ -487,12 +456,12 @@ wg_tensor *wg__tensor_reference(const wg_tensor *x, bool bare) {
     if (!y)
         return NULL;
     if (x->node && !bare) {
-        wg__autograd()->retain(x->node);
+        wg__autograd->retain(x->node);
         y->node = x->node;
         y->output_index = x->output_index;
     }
     if (x->tangents && !bare)
-        y->tangents = wg__forward()->share(x->tangents);
+        y->tangents = wg__forward->share(x->tangents);
     return y;
 }
 
@@ -521,15 +490,15 @@ int wg__check_apart(const wg_tensor *x, const char *where) {
 }
 
 int wg__check_writable(const wg_tensor *x, const char *where) {
-    if (!meta_init && wg__check_memory(x, where) < 0)
+    if (!wg__meta_init && wg__check_memory(x, where) < 0)
         return -1;
     if (x->node && wg_grad_enabled())
         return wg_fail(WG_ERROR_GRADIENT, where,
                        "writing in place to a tensor that %s; turn recording off "
                        "(wg_set_grad_enabled) or detach it",
-                       wg__autograd()->is_leaf(x->node) ? "requires a gradient"
-                                                        : "stands in a recorded graph");
-    if (x->tangents && wg__forward()->is_dual(x))
+                       wg__autograd->is_leaf(x->node) ? "requires a gradient"
+                                                      : "stands in a recorded graph");
+    if (x->tangents && wg__forward->is_dual(x))
         return wg_fail(WG_ERROR_GRADIENT, where,
                        "writing in place to a tensor that depends on an input of wg_jvp, whose "
                        "derivative would be lost; write to a clone that was detached");

@@ -30,7 +30,7 @@ int wg__loss_options_make(const char *where, wg_dtype dtype, int64_t ignore_inde
     wg_tensor *given = *weight;
     if (given)
         *weight = wg__tensor_view(given, &given->spec, given->strides, given->offset);
-    if (*weight && given->tangents && wg__forward()->detach_samples(*weight, given->tangents) < 0)
+    if (*weight && given->tangents && wg__forward->detach_samples(*weight, given->tangents) < 0)
         *weight = NULL;
     return options->weight && !*weight ? -1 : 0;
 }
