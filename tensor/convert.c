@@ -147,10 +147,6 @@ static int32_t i64_to_i32(int64_t value) {
     return value < INT32_MIN ? INT32_MIN : value > INT32_MAX ? INT32_MAX : (int32_t)value;
 }
 
-static int64_t i64_to_i64(int64_t value) {
-    return value;
-}
-
 static uint8_t i64_to_u8(int64_t value) {
     return value < 0 ? 0 : value > 255 ? 255 : (uint8_t)value;
 }
@@ -165,7 +161,7 @@ static uint8_t i64_to_u8(int64_t value) {
 #define AS_I32(x)                                                                                  \
     _Generic(NUMBER(x), float : to_i32, double : to_i32, default : i64_to_i32)(NUMBER(x))
 #define AS_I64(x)                                                                                  \
-    _Generic(NUMBER(x), float : to_i64, double : to_i64, default : i64_to_i64)(NUMBER(x))
+    _Generic(NUMBER(x), float : to_i64(NUMBER(x)), double : to_i64(NUMBER(x)), default : (x))
 #define AS_U8(x) _Generic(NUMBER(x), float : to_u8, double : to_u8, default : i64_to_u8)(NUMBER(x))
 #define AS_BOOL(x) (NUMBER(x) != 0)
 
@@ -204,17 +200,16 @@ static const wg__loop loops[WG_DTYPE_COUNT][WG_DTYPE_COUNT] = {
     [WG_BOOL] = {bool_f32, bool_f64, bool_bf16, bool_i32, bool_i64, bool_u8, bool_u8},
 };
 
-/* ---- Copies of short rows, such as windows, repeats and heads: without a call for each ---- */
+/* ---- Copies of short rows (windows, repeats, heads), without a call for each row ---- */
 
-static inline __attribute__((always_inline)) void copy_rows(size_t bytes, int64_t rows, char *to,
-                                                            int64_t to_row, const char *from,
-                                                            int64_t from_row) {
+WG__ALWAYS_INLINE void copy_rows(size_t bytes, int64_t rows, char *to, int64_t to_row,
+                                 const char *from, int64_t from_row) {
     for (int64_t i = 0; i < rows; i++)
         memcpy(to + i * to_row, from + i * from_row, bytes);
 }
 
-/* Rows that are contiguous on both sides: the size of the shortest is known when this is compiled,
- * so that a row is a few moves. */
+/* Copies rows that are contiguous in src and in dst. The sizes of the shortest rows are constants,
+ * so a row is a few moves. */
 static void copy_contiguous_rows(int64_t bytes, int64_t rows, char *to, int64_t to_row,
                                  const char *from, int64_t from_row) {
     switch (bytes) {
@@ -237,51 +232,69 @@ static void copy_contiguous_rows(int64_t bytes, int64_t rows, char *to, int64_t 
     }
 }
 
-/* The plane loop NAME. In the order of dst, element by element; a separate loop repeats an element.
- */
-#define COPY_ROWS(NAME, TYPE)                                                                      \
-    static inline __attribute__((always_inline)) void NAME##_repeat(                               \
-        int64_t n, int64_t rows, char *to, int64_t to_row, const char *from, int64_t from_row) {   \
-        for (int64_t i = 0; i < rows; i++) {                                                       \
-            const TYPE x = *(const TYPE *)(from + i * from_row);                                   \
-            for (int64_t j = 0; j < n; j++)                                                        \
-                ((TYPE *)(to + i * to_row))[j] = x;                                                \
-        }                                                                                          \
-    }                                                                                              \
-    static void NAME(int64_t rows, int64_t n, char *const *data, const int64_t *row_strides,       \
-                     const int64_t *strides) {                                                     \
-        const int64_t size = (int64_t)sizeof(TYPE), to_row = row_strides[0];                       \
-        const int64_t from_row = row_strides[1], bytes = size * n;                                 \
-        char *to = data[0];                                                                        \
-        const char *from = data[1];                                                                \
-        if (strides[0] == size && strides[1] == size)                                              \
-            copy_contiguous_rows(bytes, rows, to, to_row, from, from_row);                         \
-        else if (strides[0] == size && strides[1] == 0 && n == 2)                                  \
-            NAME##_repeat(2, rows, to, to_row, from, from_row);                                    \
-        else if (strides[0] == size && strides[1] == 0 && n == 4)                                  \
-            NAME##_repeat(4, rows, to, to_row, from, from_row);                                    \
-        else if (strides[0] == size && strides[1] == 0)                                            \
-            NAME##_repeat(n, rows, to, to_row, from, from_row);                                    \
-        else                                                                                       \
-            for (int64_t i = 0; i < rows; i++)                                                     \
-                for (int64_t j = 0; j < n; j++)                                                    \
-                    *(TYPE *)(to + i * to_row + j * strides[0]) =                                  \
-                        *(const TYPE *)(from + i * from_row + j * strides[1]);                     \
-    }
+/* Copies an element of `size` bytes, a constant of the caller. */
+WG__ALWAYS_INLINE void copy_element(const int64_t size, char *to, const char *from) {
+    if (size == 1)
+        *to = *from;
+    else if (size == 2)
+        *(uint16_t *)to = *(const uint16_t *)from;
+    else if (size == 4)
+        *(uint32_t *)to = *(const uint32_t *)from;
+    else
+        *(uint64_t *)to = *(const uint64_t *)from;
+}
 
-COPY_ROWS(copy_rows_1, uint8_t)
-COPY_ROWS(copy_rows_2, uint16_t)
-COPY_ROWS(copy_rows_4, uint32_t)
-COPY_ROWS(copy_rows_8, uint64_t)
+WG__ALWAYS_INLINE void repeat_elements(const int64_t size, int64_t n, int64_t rows, char *to,
+                                       int64_t to_row, const char *from, int64_t from_row) {
+    for (int64_t i = 0; i < rows; i++) {
+        _Alignas(8) char x[8];
+        copy_element(size, x, from + i * from_row);
+        for (int64_t j = 0; j < n; j++)
+            copy_element(size, to + i * to_row + j * size, x);
+    }
+}
+
+/* Copies `rows` rows of n elements in the order of dst; a separate loop repeats an element. */
+WG__ALWAYS_INLINE void copy_plane_of(const int64_t size, int64_t rows, int64_t n, char *const *data,
+                                     const int64_t *row_strides, const int64_t *strides) {
+    const int64_t to_row = row_strides[0], from_row = row_strides[1];
+    char *to = data[0];
+    const char *from = data[1];
+    if (strides[0] == size && strides[1] == size)
+        copy_contiguous_rows(size * n, rows, to, to_row, from, from_row);
+    else if (strides[0] == size && strides[1] == 0 && n == 2)
+        repeat_elements(size, 2, rows, to, to_row, from, from_row);
+    else if (strides[0] == size && strides[1] == 0 && n == 4)
+        repeat_elements(size, 4, rows, to, to_row, from, from_row);
+    else if (strides[0] == size && strides[1] == 0)
+        repeat_elements(size, n, rows, to, to_row, from, from_row);
+    else
+        for (int64_t i = 0; i < rows; i++)
+            for (int64_t j = 0; j < n; j++)
+                copy_element(size, to + i * to_row + j * strides[0],
+                             from + i * from_row + j * strides[1]);
+}
+
+static void copy_plane(int64_t size, int64_t rows, int64_t n, char *const *data,
+                       const int64_t *row_strides, const int64_t *strides) {
+    if (size == 1)
+        copy_plane_of(1, rows, n, data, row_strides, strides);
+    else if (size == 2)
+        copy_plane_of(2, rows, n, data, row_strides, strides);
+    else if (size == 4)
+        copy_plane_of(4, rows, n, data, row_strides, strides);
+    else
+        copy_plane_of(8, rows, n, data, row_strides, strides);
+}
 
 /* ---- Copies between tensors whose memory runs along different axes ----
  *
  *                  columns: contiguous in dst
  *                +------+------+---
- *  rows:         | tile | tile |        Element by element in the order of dst, every read would
- *  contiguous    +------+------+---     touch a cache line of its own, evicted again before its
- *  in src        | tile |      |        neighbours are read. A tile is so narrow that the lines of
- *                +------+------+---     all its columns stay in the cache. */
+ *  rows:         | tile | tile |        In the order of dst, each read would touch a new cache
+ *  contiguous    +------+------+---     line, which is evicted before its next element is read. A
+ *  in src        | tile |      |        tile is so narrow that the lines of all its columns stay in
+ *                +------+------+---     the cache. */
 
 enum { TILE_COLUMNS = 16, TILE_ROWS = 64 };
 
@@ -293,35 +306,30 @@ typedef struct transposition {
     int64_t row_step, column_step; /* of a row in dst, of a column in src; in elements */
     int64_t tile_rows, tile_columns;
     int64_t tiles_down, tiles_across;
-    int outer_count; /* the other axes */
+    int outer_count; /* of the axes besides rows and columns */
     int64_t shape[WG_MAX_DIMS], dst_strides[WG_MAX_DIMS], src_strides[WG_MAX_DIMS];
     char *dst;
     const char *src;
     int64_t size; /* bytes of an element */
 } transposition;
 
-/* The number of columns of most tiles is known when this is compiled, which unrolls their loop. */
-#define TRANSPOSE(NAME, TYPE)                                                                      \
-    static inline void NAME##_at(TYPE *restrict dst, int64_t row_step, const TYPE *restrict src,   \
-                                 int64_t column_step, int64_t rows, int64_t columns) {             \
-        for (int64_t i = 0; i < rows; i++)                                                         \
-            for (int64_t j = 0; j < columns; j++)                                                  \
-                dst[i * row_step + j] = src[j * column_step + i];                                  \
-    }                                                                                              \
-    static void NAME(const transposition *job, char *dst, const char *src, int64_t rows,           \
-                     int64_t columns) {                                                            \
-        if (columns == TILE_COLUMNS)                                                               \
-            NAME##_at((TYPE *)dst, job->row_step, (const TYPE *)src, job->column_step, rows,       \
-                      TILE_COLUMNS);                                                               \
-        else                                                                                       \
-            NAME##_at((TYPE *)dst, job->row_step, (const TYPE *)src, job->column_step, rows,       \
-                      columns);                                                                    \
-    }
+WG__ALWAYS_INLINE void transpose_tile(const int64_t size, const transposition *job,
+                                      char *restrict dst, const char *restrict src, int64_t rows,
+                                      int64_t columns) {
+    const int64_t row_step = job->row_step, column_step = job->column_step;
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++)
+            copy_element(size, dst + (i * row_step + j) * size, src + (j * column_step + i) * size);
+}
 
-TRANSPOSE(transpose_1, uint8_t)
-TRANSPOSE(transpose_2, uint16_t)
-TRANSPOSE(transpose_4, uint32_t)
-TRANSPOSE(transpose_8, uint64_t)
+/* Most tiles have TILE_COLUMNS columns. This constant unrolls their loop. */
+WG__ALWAYS_INLINE void transpose(const int64_t size, const transposition *job, char *dst,
+                                 const char *src, int64_t rows, int64_t columns) {
+    if (columns == TILE_COLUMNS)
+        transpose_tile(size, job, dst, src, rows, TILE_COLUMNS);
+    else
+        transpose_tile(size, job, dst, src, rows, columns);
+}
 
 static void transpose_tiles(int64_t begin, int64_t end, void *context) {
     const transposition *job = context;
@@ -338,15 +346,20 @@ static void transpose_tiles(int64_t begin, int64_t end, void *context) {
         }
         const int64_t rows = wg__smaller(job->rows - row, job->tile_rows);
         const int64_t columns = wg__smaller(job->columns - column, job->tile_columns);
-        (job->size == 1   ? transpose_1
-         : job->size == 2 ? transpose_2
-         : job->size == 4 ? transpose_4
-                          : transpose_8)(job, job->dst + dst * job->size,
-                                         job->src + src * job->size, rows, columns);
+        char *to = job->dst + dst * job->size;
+        const char *from = job->src + src * job->size;
+        if (job->size == 1)
+            transpose(1, job, to, from, rows, columns);
+        else if (job->size == 2)
+            transpose(2, job, to, from, rows, columns);
+        else if (job->size == 4)
+            transpose(4, job, to, from, rows, columns);
+        else
+            transpose(8, job, to, from, rows, columns);
     }
 }
 
-/* The longest axis of those with stride 1, or -1. */
+/* The longest axis with stride 1, or -1. */
 static int unit_axis(const wg_spec *spec, const int64_t *strides) {
     int found = -1;
     for (int i = 0; i < spec->ndim; i++)
@@ -356,8 +369,8 @@ static int unit_axis(const wg_spec *spec, const int64_t *strides) {
     return found;
 }
 
-/* Copies tile by tile if that is worth it: src is of dst's dtype, and its memory runs along another
- * axis. False, with nothing done, if it is not. */
+/* Copies tile by tile if src has dst's dtype, its memory runs along another axis, and the axes are
+ * long enough. Otherwise returns false and does nothing. */
 static bool copy_transposed(wg_tensor *dst, const wg_tensor *src) {
     const wg_spec *spec = &dst->spec;
     int64_t strides[WG_MAX_DIMS];
@@ -375,7 +388,7 @@ static bool copy_transposed(wg_tensor *dst, const wg_tensor *src) {
                          .dst = wg__tensor_address(dst),
                          .src = wg__tensor_address(src),
                          .size = (int64_t)wg_dtype_size(spec->dtype)};
-    /* Where an axis is shorter than a tile, the tile is longer along the other. */
+    /* If one axis is shorter than a tile, the tile is longer along the second axis. */
     job.tile_rows = wg__smaller(job.rows, TILE_ROWS);
     job.tile_columns = TILE_ROWS * TILE_COLUMNS / job.tile_rows;
     if (job.columns < job.tile_columns) {
@@ -398,16 +411,10 @@ static bool copy_transposed(wg_tensor *dst, const wg_tensor *src) {
 }
 
 void wg__convert(wg_tensor *dst, const wg_tensor *src) {
-    static const wg__plane_loop planes[] = {/* by the size of an element */
-                                            [1] = copy_rows_1,
-                                            [2] = copy_rows_2,
-                                            [4] = copy_rows_4,
-                                            [8] = copy_rows_8};
     wg_tensor *operands[] = {dst, (wg_tensor *)src};
     const wg_dtype to = dst->spec.dtype, from = src->spec.dtype;
     if (!copy_transposed(dst, src))
-        wg__iterate_planes(2, operands, loops[to][from],
-                           to == from ? planes[wg_dtype_size(to)] : NULL, NULL);
+        wg__iterate_planes(2, operands, loops[to][from], to == from ? copy_plane : NULL, NULL);
 }
 
 wg_tensor *wg__copy_of(const wg_tensor *x) {
@@ -437,11 +444,6 @@ int wg_to_array(const wg_tensor *x, void *out) {
 
 /* ---- Writes in place: each one counts as a version of the storage ---- */
 
-/* A tensor with memory takes elements only from one that has them. */
-static int check_source(const wg_tensor *x, const wg_tensor *source, const char *where) {
-    return wg__tensor_is_meta(x) ? 0 : wg__check_memory(source, where);
-}
-
 /* Replaces a source that overlaps x in part by a copy, since x is written while the source is read.
  * The caller releases the copy, which is NULL if none is needed. [MEMORY] */
 static int separate_source(const wg_tensor *x, const wg_tensor **source, wg_tensor **copy) {
@@ -466,7 +468,8 @@ int wg_fill_(wg_tensor *x, double value) {
 }
 
 int wg_copy_(wg_tensor *x, const wg_tensor *src) {
-    if (!x || !src || wg__check_writable(x, "copy_") < 0 || check_source(x, src, "copy_") < 0)
+    if (!x || !src || wg__check_writable(x, "copy_") < 0 ||
+        (!wg__tensor_is_meta(x) && wg__check_memory(src, "copy_") < 0))
         return -1;
     int64_t strides[WG_MAX_DIMS];
     if (!wg__broadcast_strides(src, &x->spec, strides)) {
@@ -522,7 +525,8 @@ static void add_any(int64_t n, char *const *data, const int64_t *strides, const 
 }
 
 int wg_add_(wg_tensor *x, const wg_tensor *y, double alpha) {
-    if (!x || !y || wg__check_writable(x, "add_") < 0 || check_source(x, y, "add_") < 0)
+    if (!x || !y || wg__check_writable(x, "add_") < 0 ||
+        (!wg__tensor_is_meta(x) && wg__check_memory(y, "add_") < 0))
         return -1;
     if (!wg__same_shape(&x->spec, &y->spec) || x->spec.dtype != y->spec.dtype) {
         char to[128], from[128];

@@ -175,8 +175,8 @@ wg_tensor *wg__copy_of(const wg_tensor *x);
  * broadcast one). */
 typedef void (*wg__loop)(int64_t n, char *const *data, const int64_t *strides, const void *context);
 
-/* The same over `rows` rows of n elements, which lie at row_strides from each other. */
-typedef void (*wg__plane_loop)(int64_t rows, int64_t n, char *const *data,
+/* The same over `rows` rows of n elements of `size` bytes. Rows are row_strides bytes apart. */
+typedef void (*wg__plane_loop)(int64_t size, int64_t rows, int64_t n, char *const *data,
                                const int64_t *row_strides, const int64_t *strides);
 
 /* Runs `loop` over all elements of operands[0], the output; the inputs, operands[1..], are

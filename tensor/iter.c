@@ -1,4 +1,5 @@
-/* Strided loops over tensors: see internal.h. */
+/* Strided loops over tensors (internal.h): merging axes, and splitting the elements over threads.
+ */
 #include "tensor/internal.h"
 
 #include <stdlib.h>
@@ -12,13 +13,14 @@ typedef struct loop_plan {
     char *data[WG__MAX_OPERANDS];
     wg__loop loop;
     wg__plane_loop plane; /* or NULL */
+    int64_t size;         /* bytes of an element of the output */
     const void *context;
 } loop_plan;
 
 enum { SHORT_ROW = 64 };
 
-/* Drops axes of size 1 and sorts the other axes, the output's smallest stride last. Joins
- * neighbouring axes that every operand walks as one. */
+/* Drops axes of size 1 and sorts the remaining axes by the stride of the output, the smallest last.
+ * Joins neighbouring axes where one stride serves both in every operand. */
 static void order_axes(loop_plan *plan, const wg_spec *out) {
     int ndim = 0;
     for (int axis = 0; axis < out->ndim; axis++) {
@@ -38,7 +40,7 @@ static void order_axes(loop_plan *plan, const wg_spec *out) {
         }
         plan->shape[place] = size;
         for (int i = 0; i < plan->operand_count; i++)
-            /* cppcheck-suppress uninitvar ; the loop above set as many */
+            /* cppcheck-suppress uninitvar ; the loop above set them */
             plan->strides[i][place] = strides[i];
     }
     int kept = 0;
@@ -55,7 +57,7 @@ static void order_axes(loop_plan *plan, const wg_spec *out) {
     plan->ndim = ndim > 0 ? kept + 1 : 0;
 }
 
-/* From the begin of a row to the begin of the next row. */
+/* Moves data and index from the begin of a row to the begin of the next row. */
 static void next_row(const loop_plan *plan, int64_t *index, char **data) {
     for (int axis = plan->ndim - 2; axis >= 0; axis--) {
         bool carries = ++index[axis] == plan->shape[axis];
@@ -68,7 +70,7 @@ static void next_row(const loop_plan *plan, int64_t *index, char **data) {
     }
 }
 
-/* Elements [begin, end) of the whole, in the plan's order. */
+/* Runs the loops on elements [begin, end), counted in the plan's order. */
 static void run_range(int64_t begin, int64_t end, void *context) {
     const loop_plan *plan = context;
     int last = plan->ndim - 1;
@@ -91,7 +93,7 @@ static void run_range(int64_t begin, int64_t end, void *context) {
         if (plan->plane != NULL && index[last] == 0 && end - done >= 2 * length) {
             const int64_t rows =
                 wg__smaller(plan->shape[last - 1] - index[last - 1], (end - done) / length);
-            plan->plane(rows, length, data, row_strides, strides);
+            plan->plane(plan->size, rows, length, data, row_strides, strides);
             done += rows * length;
             if (done >= end)
                 return;
@@ -134,7 +136,10 @@ void wg__iterate_planes(int operand_count, wg_tensor *const *operands, wg__loop 
         loop(count, data, strides, context);
         return;
     }
-    loop_plan plan = {.operand_count = operand_count, .loop = loop, .context = context};
+    loop_plan plan = {.operand_count = operand_count,
+                      .loop = loop,
+                      .size = (int64_t)wg_dtype_size(out->dtype),
+                      .context = context};
     for (int i = 0; i < operand_count; i++) {
         int64_t size = (int64_t)wg_dtype_size(operands[i]->spec.dtype);
         wg__broadcast_strides(operands[i], out, plan.strides[i]);

@@ -11,13 +11,14 @@ static inline vector first_lanes(vector v, int64_t n, real rest) {
 }
 
 /* A vector of scores with their bias; -inf for lanes from `left` on, which are beyond the row. */
-WG__OF_KNOWN vector biased(const bool has_bias, const real *s, const real *bias, int64_t left) {
+WG__ALWAYS_INLINE vector biased(const bool has_bias, const real *s, const real *bias,
+                                int64_t left) {
     const vector v = has_bias ? load(s) + load(bias) : load(s);
     return left < LANES ? first_lanes(v, left, -(real)INFINITY) : v;
 }
 
-WG__OF_KNOWN double weigh(const bool has_bias, const bool has_keep, int64_t n, const real *bias,
-                          const real *keep, real *s, double *log_sum_exp) {
+WG__ALWAYS_INLINE double weigh(const bool has_bias, const bool has_keep, int64_t n,
+                               const real *bias, const real *keep, real *s, double *log_sum_exp) {
     vector most = -(real)INFINITY + (vector){0};
     for (int64_t i = 0; i < n; i += LANES)
         most = larger(biased(has_bias, s + i, bias + i, n - i), most);
@@ -50,8 +51,9 @@ static double row_attention(int64_t n, const void *bias, const void *keep, void 
     return weigh(true, true, n, bias, keep, scores, log_sum_exp);
 }
 
-WG__OF_KNOWN void weigh_vjp(const bool has_bias, const bool has_keep, int64_t n, const real *bias,
-                            const real *keep, real shift, real factor, real *p, real *g) {
+WG__ALWAYS_INLINE void weigh_vjp(const bool has_bias, const bool has_keep, int64_t n,
+                                 const real *bias, const real *keep, real shift, real factor,
+                                 real *p, real *g) {
     vector sum = {0};
     for (int64_t i = 0; i < n; i += LANES) {
         const vector v = exp_below(biased(has_bias, p + i, bias + i, n - i) - shift);
@@ -109,7 +111,7 @@ static void mask_to_bias(int64_t n, const bool *mask, int64_t step, void *bias) 
  * matrix is paid once and not once a head. Three heads of 160 keys of width 64 are read at 37 GB/s
  * together and at 22 GB/s one by one. */
 
-WG__OF_KNOWN void dots_of_heads(const int heads, const wg__head_products *p) {
+WG__ALWAYS_INLINE void dots_of_heads(const int heads, const wg__head_products *p) {
     const int64_t n = p->width, whole = n / LANES * LANES;
     for (int64_t r = 0; r < p->rows; r++) {
         const int64_t row = r * p->row_stride;
@@ -138,8 +140,8 @@ static void head_dots(int heads, const wg__head_products *p) {
 /* The vectors of a head whose sums stay in registers from the first row to the last. */
 enum { HEAD_VECTORS = WG__VECTOR_BYTES == 64 ? 4 : 2 };
 
-WG__OF_KNOWN void add_head_rows(const int heads, const int vectors, const wg__head_products *p,
-                                int64_t column) {
+WG__ALWAYS_INLINE void add_head_rows(const int heads, const int vectors, const wg__head_products *p,
+                                     int64_t column) {
     vector sums[WG__HEADS_AT_ONCE][HEAD_VECTORS] = {{{0}}};
     for (int64_t r = 0; r < p->rows; r++) {
         const int64_t place = r * p->row_stride + column;
@@ -159,7 +161,7 @@ WG__OF_KNOWN void add_head_rows(const int heads, const int vectors, const wg__he
     }
 }
 
-WG__OF_KNOWN void sums_of_heads(const int heads, const wg__head_products *p) {
+WG__ALWAYS_INLINE void sums_of_heads(const int heads, const wg__head_products *p) {
     const int64_t n = p->width;
     int64_t column = 0;
     for (; column + HEAD_VECTORS * LANES <= n; column += HEAD_VECTORS * LANES)

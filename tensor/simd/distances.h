@@ -14,7 +14,7 @@ static inline vector absolute(vector x) {
 }
 
 /* Joins the difference of one coordinate into the sum or the maximum. */
-WG__OF_KNOWN vector joined(const wg__distance kind, vector sum, vector difference, vector p) {
+WG__ALWAYS_INLINE vector joined(const wg__distance kind, vector sum, vector difference, vector p) {
     switch (kind) {
     case WG__DISTANCE_SUM:
         return sum + absolute(difference);
@@ -31,8 +31,9 @@ WG__OF_KNOWN vector joined(const wg__distance kind, vector sum, vector differenc
     }
 }
 
-WG__OF_KNOWN void few_distances(const wg__distance kind, const int vectors, vector p, int64_t k,
-                                const real *a, const real *b, int64_t b_row, vector *sums) {
+WG__ALWAYS_INLINE void few_distances(const wg__distance kind, const int vectors, vector p,
+                                     int64_t k, const real *a, const real *b, int64_t b_row,
+                                     vector *sums) {
     for (int v = 0; v < vectors; v++)
         sums[v] = (vector){0};
     for (int64_t i = 0; i < k; i++)
@@ -40,8 +41,8 @@ WG__OF_KNOWN void few_distances(const wg__distance kind, const int vectors, vect
             sums[v] = joined(kind, sums[v], a[i] - load(b + i * b_row + v * LANES), p);
 }
 
-WG__OF_KNOWN void distances_of(const wg__distance kind, double p, int64_t n, int64_t k,
-                               const real *a, const real *b, int64_t b_row, real *y) {
+WG__ALWAYS_INLINE void distances_of(const wg__distance kind, double p, int64_t n, int64_t k,
+                                    const real *a, const real *b, int64_t b_row, real *y) {
     const vector power = (real)p + (vector){0};
     vector sums[DISTANCE_VECTORS];
     int64_t j = 0;
@@ -83,7 +84,8 @@ static void row_distances(wg__distance kind, double p, int64_t n, int64_t k, con
 }
 
 /* The derivative by a coordinate, but for the weight of the pair; 0 where the difference is 0. */
-WG__OF_KNOWN vector slope(const wg__distance kind, vector difference, vector p, vector distance) {
+WG__ALWAYS_INLINE vector slope(const wg__distance kind, vector difference, vector p,
+                               vector distance) {
     const vector one = (real)1 + (vector){0}, zero = {0};
     const vector sign = choose(difference > 0, one, choose(difference < 0, -one, difference));
     switch (kind) {
@@ -98,9 +100,9 @@ WG__OF_KNOWN vector slope(const wg__distance kind, vector difference, vector p, 
     }
 }
 
-WG__OF_KNOWN void gradient_of(const wg__distance kind, double p, int64_t n, int64_t k,
-                              const real *a, const real *b, const real *weights,
-                              const real *distance, real *da) {
+WG__ALWAYS_INLINE void gradient_of(const wg__distance kind, double p, int64_t n, int64_t k,
+                                   const real *a, const real *b, const real *weights,
+                                   const real *distance, real *da) {
     const vector power = (real)p + (vector){0};
     for (int64_t j = 0; j < n; j++) {
         const real *other = b + j * k;

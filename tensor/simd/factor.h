@@ -14,9 +14,10 @@ enum {
 
 /* y[r] -= sum_k factor_(k, r) column_k for R columns y, V vectors of rows at a time. Factor (k, r)
  * is at factors[k + r apart]. Returns how many rows are done. */
-WG__OF_KNOWN int64_t subtract_vectors(const int R, const int V, int64_t begin, int64_t n,
-                                      int64_t count, const real *columns, int64_t leading,
-                                      const real *factors, int64_t apart, real *y, int64_t y_step) {
+WG__ALWAYS_INLINE int64_t subtract_vectors(const int R, const int V, int64_t begin, int64_t n,
+                                           int64_t count, const real *columns, int64_t leading,
+                                           const real *factors, int64_t apart, real *y,
+                                           int64_t y_step) {
     for (; begin + V * LANES <= n; begin += V * LANES) {
         vector sums[4][4];
         WG__UNROLL for (int r = 0; r < R; r++) WG__UNROLL for (int v = 0; v < V; v++) sums[r][v] =
@@ -36,9 +37,9 @@ WG__OF_KNOWN int64_t subtract_vectors(const int R, const int V, int64_t begin, i
     return begin;
 }
 
-WG__OF_KNOWN void subtract_columns(const int R, int64_t n, int64_t count, const real *columns,
-                                   int64_t leading, const real *factors, int64_t apart, real *y,
-                                   int64_t y_step) {
+WG__ALWAYS_INLINE void subtract_columns(const int R, int64_t n, int64_t count, const real *columns,
+                                        int64_t leading, const real *factors, int64_t apart,
+                                        real *y, int64_t y_step) {
     int64_t done = subtract_vectors(R, R == 1 ? 4 : 2, 0, n, count, columns, leading, factors,
                                     apart, y, y_step);
     done = subtract_vectors(R, 1, done, n, count, columns, leading, factors, apart, y, y_step);
@@ -57,8 +58,8 @@ WG__OF_KNOWN void subtract_columns(const int R, int64_t n, int64_t count, const 
 /* R columns of b replaced by L^-1 b, with L the lower triangle of the first `count` columns of a,
  * its diagonal taken as ones if `unit`; the first `zeros` rows of b are 0. Rows from `count` to n
  * take the products, too. */
-WG__OF_KNOWN void solve_lower(const int R, bool unit, int64_t n, int64_t count, int64_t zeros,
-                              const real *a, real *b, int64_t b_step) {
+WG__ALWAYS_INLINE void solve_lower(const int R, bool unit, int64_t n, int64_t count, int64_t zeros,
+                                   const real *a, real *b, int64_t b_step) {
     for (int64_t k = zeros / TRIANGLE * TRIANGLE; k < count; k += TRIANGLE) {
         const int64_t width = count - k < TRIANGLE ? count - k : TRIANGLE, end = k + width;
         for (int64_t column = k; column < end; column++)
@@ -73,8 +74,8 @@ WG__OF_KNOWN void solve_lower(const int R, bool unit, int64_t n, int64_t count, 
     }
 }
 
-WG__OF_KNOWN void solve_upper(const int R, bool unit, int64_t n, const real *a, real *b,
-                              int64_t b_step) {
+WG__ALWAYS_INLINE void solve_upper(const int R, bool unit, int64_t n, const real *a, real *b,
+                                   int64_t b_step) {
     for (int64_t k = (n - 1) / TRIANGLE * TRIANGLE; k >= 0; k -= TRIANGLE) {
         const int64_t end = k + TRIANGLE < n ? k + TRIANGLE : n;
         for (int64_t column = end - 1; column >= k; column--)
@@ -172,8 +173,8 @@ static void triangular_solve(int64_t n, int64_t k, bool upper, bool unit, const 
 }
 
 /* Subtracts the products of `count` columns before them, from row j on, from R columns. */
-WG__OF_KNOWN void subtract_before(const int R, int64_t n, int64_t j, int64_t count,
-                                  const real *before, real *columns) {
+WG__ALWAYS_INLINE void subtract_before(const int R, int64_t n, int64_t j, int64_t count,
+                                       const real *before, real *columns) {
     real factors[4 * ROW];
     for (int64_t k = 0; k < count; k += ROW) {
         const int64_t here = count - k < ROW ? count - k : ROW;

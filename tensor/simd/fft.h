@@ -53,8 +53,8 @@ static inline complex_vector exchanged(complex_vector a) {
 /* For an odd r: with the sums and differences of inputs j and r - j, outputs k and r - k are
  * x0 + sum_j sums_j cos(2 pi j k / r) -+ i differences_j sin(2 pi j k / r). `w` has e^(-2 pi i j/r)
  * at every `step`-th pair. */
-WG__OF_KNOWN void odd_butterfly(const int r, const real *w, int64_t step, const complex_vector *x,
-                                complex_vector *y) {
+WG__ALWAYS_INLINE void odd_butterfly(const int r, const real *w, int64_t step,
+                                     const complex_vector *x, complex_vector *y) {
     complex_vector sums[WG__FFT_MOST_RADIX / 2 + 1], differences[WG__FFT_MOST_RADIX / 2 + 1];
     y[0] = x[0];
     for (int j = 1; j <= r / 2; j++) {
@@ -76,8 +76,8 @@ WG__OF_KNOWN void odd_butterfly(const int r, const real *w, int64_t step, const 
     }
 }
 
-WG__OF_KNOWN void butterfly(const int r, const real *w, int64_t step, const complex_vector *x,
-                            complex_vector *y) {
+WG__ALWAYS_INLINE void butterfly(const int r, const real *w, int64_t step, const complex_vector *x,
+                                 complex_vector *y) {
     if (r == 2) {
         y[0] = plus(x[0], x[1]);
         y[1] = minus(x[0], x[1]);
@@ -96,8 +96,8 @@ WG__OF_KNOWN void butterfly(const int r, const real *w, int64_t step, const comp
 
 /* `twiddle` is the distance, in pairs of `w`, from one power of w^(p s) to the next; 0 for p = 0.
  */
-WG__OF_KNOWN void pass_group(const int r, const real *w, int64_t step, int64_t twiddle, int64_t s,
-                             int64_t distance, const real *x, real *y) {
+WG__ALWAYS_INLINE void pass_group(const int r, const real *w, int64_t step, int64_t twiddle,
+                                  int64_t s, int64_t distance, const real *x, real *y) {
     complex_vector in[WG__FFT_MOST_RADIX], out[WG__FFT_MOST_RADIX];
     for (int64_t q = 0; q < s; q++) {
         in[0] = get(x, q);
@@ -110,8 +110,8 @@ WG__OF_KNOWN void pass_group(const int r, const real *w, int64_t step, int64_t t
     }
 }
 
-WG__OF_KNOWN void pass(const int r, const wg__fft_plan *plan, int64_t m, int64_t s, const real *x,
-                       real *y) {
+WG__ALWAYS_INLINE void pass(const int r, const wg__fft_plan *plan, int64_t m, int64_t s,
+                            const real *x, real *y) {
     const real *w = plan->twiddles;
     const int64_t step = plan->n / r * plan->step;
     pass_group(r, w, step, 0, s, s * m, x, y);

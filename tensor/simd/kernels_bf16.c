@@ -222,7 +222,7 @@ static inline vector add_product(vector sum, const uint8_t *x, vector column) {
 #endif
 }
 
-WG__OF_KNOWN void multiply_rows(const int rows, const wg__pair_product *p) {
+WG__ALWAYS_INLINE void multiply_rows(const int rows, const wg__pair_product *p) {
     vector totals[WG__PAIR_ROWS][VECTORS];
     WG__UNROLL for (int r = 0; r < rows; r++) WG__UNROLL for (int v = 0; v < VECTORS; v++)
         totals[r][v] = load(p->from + r * p->from_row + v * LANES);
@@ -364,8 +364,8 @@ static inline const uint16_t *first_narrow(int64_t count, const uint16_t *x, uin
 
 /* The words of number or pair `row` of `count` vectors from vector i on, which are adjacent; zeros
  * beyond them. */
-WG__OF_KNOWN vector joined_words(const wg__bf16_operand *x, int64_t i, int64_t count, int64_t row,
-                                 int64_t k) {
+WG__ALWAYS_INLINE vector joined_words(const wg__bf16_operand *x, int64_t i, int64_t count,
+                                      int64_t row, int64_t k) {
     uint16_t rooms[2][LANES] = {{0}};
 #ifdef WG__WORDS_ARE_PAIRS
     if (2 * row >= k)
@@ -449,9 +449,9 @@ static void pack_operand(int64_t count, int64_t k, const wg__bf16_operand *x, bo
 #ifdef WG__TILES
 #include "tensor/simd/tiles.h"
 #else
-WG__OF_KNOWN void rounded_tile(const int rows, const int vectors, const bool along,
-                               const wg__panel_product *p, const real *a, const real *b,
-                               const real *d, real *c) {
+WG__ALWAYS_INLINE void rounded_tile(const int rows, const int vectors, const bool along,
+                                    const wg__panel_product *p, const real *a, const real *b,
+                                    const real *d, real *c) {
     const int64_t a_row = along ? p->a_row : 1, a_column = along ? 1 : p->a_column;
     vector sums[WG__PAIR_ROWS][VECTORS];
     WG__UNROLL for (int r = 0; r < rows; r++) WG__UNROLL for (int v = 0; v < vectors; v++)
@@ -481,8 +481,9 @@ WG__OF_KNOWN void rounded_tile(const int rows, const int vectors, const bool alo
         rounded_tile(rows, vectors, along, p, (const real *)p->a + i * (along ? p->a_row : 1), b,  \
                      d ? d + i * p->d_row : NULL, c + i * p->c_row);
 
-WG__OF_KNOWN void rounded_column(const int vectors, const bool along, const wg__panel_product *p,
-                                 const real *b, const real *d, real *c) {
+WG__ALWAYS_INLINE void rounded_column(const int vectors, const bool along,
+                                      const wg__panel_product *p, const real *b, const real *d,
+                                      real *c) {
     int64_t i = 0;
     ROUNDED_TILES(WG__PAIR_ROWS)
 #if WG__PAIR_ROWS > 4

@@ -167,8 +167,8 @@ static inline real load_number(const uint8_t *from) {
 
 /* Products of a block of some rows of x with LANES rows of the weight; `x` is the block in the
  * tile. */
-WG__OF_KNOWN void dots_of_bytes(const int rows, const uint8_t *weights, const uint8_t *x,
-                                lanes *sums) {
+WG__ALWAYS_INLINE void dots_of_bytes(const int rows, const uint8_t *weights, const uint8_t *x,
+                                     lanes *sums) {
     WG__UNROLL for (int s = 0; s < STEPS; s++) {
         const bytes levels = weights_of_bytes(load_bytes(weights + s * WG__GROUP * STEP));
         WG__UNROLL for (int r = 0; r < rows; r++) sums[r] =
@@ -178,8 +178,8 @@ WG__OF_KNOWN void dots_of_bytes(const int rows, const uint8_t *weights, const ui
 
 /* The same for 4-bit weights: the low bits belong to the block's first half, the high bits to its
  * second half. */
-WG__OF_KNOWN void dots_of_nibbles(const int rows, const uint8_t *weights, const uint8_t *x,
-                                  lanes *sums) {
+WG__ALWAYS_INLINE void dots_of_nibbles(const int rows, const uint8_t *weights, const uint8_t *x,
+                                       lanes *sums) {
     enum { HALF_STEPS = STEPS / 2 };
     const uint8_t *other = x + HALF_STEPS * rows * STEP;
     WG__UNROLL for (int s = 0; s < HALF_STEPS; s++) {
@@ -192,8 +192,8 @@ WG__OF_KNOWN void dots_of_nibbles(const int rows, const uint8_t *weights, const 
     }
 }
 
-WG__OF_KNOWN void multiply(const bool nibbles, const int rows, int64_t blocks,
-                           const uint8_t *weights, const uint8_t *tile, float *sums) {
+WG__ALWAYS_INLINE void multiply(const bool nibbles, const int rows, int64_t blocks,
+                                const uint8_t *weights, const uint8_t *tile, float *sums) {
     vector totals[WG__I8_ROWS][PARTS];
     WG__UNROLL for (int r = 0; r < rows; r++) WG__UNROLL for (int p = 0; p < PARTS; p++)
         totals[r][p] = load(sums + r * WG__GROUP + p * LANES);
@@ -223,8 +223,8 @@ WG__OF_KNOWN void multiply(const bool nibbles, const int rows, int64_t blocks,
 
 #define OF_ROWS(rows) multiply(nibbles, rows, blocks, weights, tile, sums)
 
-WG__OF_KNOWN void multiply_rows(const bool nibbles, int64_t rows, int64_t blocks,
-                                const uint8_t *weights, const uint8_t *tile, float *sums) {
+WG__ALWAYS_INLINE void multiply_rows(const bool nibbles, int64_t rows, int64_t blocks,
+                                     const uint8_t *weights, const uint8_t *tile, float *sums) {
     switch (rows) {
         WG__CASES(WG__I8_ROWS, OF_ROWS)
     default:

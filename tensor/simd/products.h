@@ -24,8 +24,8 @@ static inline double dot(int64_t n, const real *a, const real *b) {
 }
 
 /* The same for a few rows of x; the row of A is read once for all. */
-WG__OF_KNOWN void dots(const int x_rows, int64_t n, const real *a, const real *x, int64_t x_stride,
-                       double *totals) {
+WG__ALWAYS_INLINE void dots(const int x_rows, int64_t n, const real *a, const real *x,
+                            int64_t x_stride, double *totals) {
     int64_t i = 0;
     for (int r = 0; r < x_rows; r++)
         totals[r] = 0;
@@ -52,8 +52,8 @@ WG__OF_KNOWN void dots(const int x_rows, int64_t n, const real *a, const real *x
 }
 
 /* Elements begin..end of x_rows rows of y. */
-WG__OF_KNOWN void products_of_rows(const int x_rows, const wg__row_products *p, int64_t begin,
-                                   int64_t end, const real *x, real *y) {
+WG__ALWAYS_INLINE void products_of_rows(const int x_rows, const wg__row_products *p, int64_t begin,
+                                        int64_t end, const real *x, real *y) {
     double totals[WG__ROWS_AT_ONCE];
     for (int64_t o = begin; o < end; o++) {
         const real *a = (const real *)p->a + o * p->a_stride;
@@ -93,8 +93,9 @@ static void row_products(int64_t begin, int64_t end, void *context) {
 /* Sums of at most this many vectors stay in registers from the first row to the last. */
 enum { FEW_VECTORS = 4 };
 
-WG__OF_KNOWN void add_short_rows(const int vectors, int64_t rows, int64_t row_stride, const real *a,
-                                 real scale, const real *x, int64_t x_stride, real *y) {
+WG__ALWAYS_INLINE void add_short_rows(const int vectors, int64_t rows, int64_t row_stride,
+                                      const real *a, real scale, const real *x, int64_t x_stride,
+                                      real *y) {
     vector sums[FEW_VECTORS];
     for (int v = 0; v < vectors; v++)
         sums[v] = load(y + v * LANES);
@@ -166,9 +167,9 @@ static void add_scaled_rows(int64_t rows, int64_t n, int64_t row_stride, const v
 
 enum { PANEL = 4 }; /* vectors in a row of a panel, at most */
 
-WG__OF_KNOWN void small_panel(const int vectors, int64_t m, int64_t n, int64_t k, double alpha,
-                              const real *a, int64_t a_row, int64_t a_column, const vector *b,
-                              double beta, real *c, int64_t c_row) {
+WG__ALWAYS_INLINE void small_panel(const int vectors, int64_t m, int64_t n, int64_t k, double alpha,
+                                   const real *a, int64_t a_row, int64_t a_column, const vector *b,
+                                   double beta, real *c, int64_t c_row) {
     for (int64_t i = 0; i < m; i++) {
         vector sum[PANEL];
         for (int v = 0; v < vectors; v++)
@@ -248,9 +249,9 @@ static void small_product(int64_t m, int64_t n, int64_t k, double alpha, const v
 #define WG__TILE_ROWS 4
 #endif
 
-WG__OF_KNOWN void panel_tile(const int rows, const int vectors, const bool a_by_columns,
-                             const wg__panel_product *p, const real *a, const real *b,
-                             const real *d, real *c) {
+WG__ALWAYS_INLINE void panel_tile(const int rows, const int vectors, const bool a_by_columns,
+                                  const wg__panel_product *p, const real *a, const real *b,
+                                  const real *d, real *c) {
     const int64_t a_row = a_by_columns ? 1 : p->a_row, a_column = p->a_column;
     const int pieces = vectors * PIECES;
     piece sums[WG__TILE_ROWS][WG__PANEL_VECTORS * PIECES];
@@ -282,8 +283,9 @@ WG__OF_KNOWN void panel_tile(const int rows, const int vectors, const bool a_by_
         panel_tile(rows, vectors, a_by_columns, p, a + i * a_row, b, d ? d + i * p->d_row : NULL,  \
                    c + i * p->c_row);
 
-WG__OF_KNOWN void panel_column(const int vectors, const bool a_by_columns,
-                               const wg__panel_product *p, const real *b, const real *d, real *c) {
+WG__ALWAYS_INLINE void panel_column(const int vectors, const bool a_by_columns,
+                                    const wg__panel_product *p, const real *b, const real *d,
+                                    real *c) {
     const int64_t a_row = a_by_columns ? 1 : p->a_row;
     const real *a = p->a;
     int64_t i = 0;

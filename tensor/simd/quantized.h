@@ -88,8 +88,8 @@ static inline int64_t bytes_of_block(wg_quantization quantization) {
 /* ---- Products of bf16, with a constant number of rows of x: sums stay in registers ---- */
 
 /* Adds the products of 32 numbers with each row of x to the first or second of its two sums. */
-WG__OF_KNOWN void add_to_rows(const int x_rows, const uint8_t *block, const real *x,
-                              int64_t x_stride, const int which, vector (*sums)[2]) {
+WG__ALWAYS_INLINE void add_to_rows(const int x_rows, const uint8_t *block, const real *x,
+                                   int64_t x_stride, const int which, vector (*sums)[2]) {
     vector numbers[BLOCK_VECTORS];
     numbers_of_block(WG_QUANTIZATION_BF16, block, numbers);
     for (int r = 0; r < x_rows; r++)
@@ -98,8 +98,9 @@ WG__OF_KNOWN void add_to_rows(const int x_rows, const uint8_t *block, const real
 }
 
 /* A row of the weight by each row of x. Two sums for each row hide the latency of additions. */
-WG__OF_KNOWN void bf16_row(const int x_rows, const uint8_t *block, const wg__quantized_product *p,
-                           const real *x, real *y, double bias) {
+WG__ALWAYS_INLINE void bf16_row(const int x_rows, const uint8_t *block,
+                                const wg__quantized_product *p, const real *x, real *y,
+                                double bias) {
     const int64_t size = bytes_of_block(WG_QUANTIZATION_BF16), n = p->n, stride = p->x_stride;
     vector sums[WG__ROWS_AT_ONCE][2] = {{{0}}};
     int64_t i = 0;
@@ -124,8 +125,8 @@ WG__OF_KNOWN void bf16_row(const int x_rows, const uint8_t *block, const wg__qua
         y[r * p->y_stride] = (real)(bias + (double)sum_lanes(sums[r][0] + sums[r][1]));
 }
 
-WG__OF_KNOWN void bf16_rows(const int x_rows, const wg__quantized_product *p, int64_t begin,
-                            int64_t end, const real *x, real *y) {
+WG__ALWAYS_INLINE void bf16_rows(const int x_rows, const wg__quantized_product *p, int64_t begin,
+                                 int64_t end, const real *x, real *y) {
     for (int64_t o = begin; o < end; o++)
         bf16_row(x_rows, (const uint8_t *)p->weight + o * p->weight_stride, p, x, y + o,
                  p->bias ? (double)p->bias[o] : 0);
@@ -153,8 +154,8 @@ static void bf16_product(const wg__quantized_product *p, int64_t begin, int64_t 
 
 /* ---- Dequantizing ---- */
 
-WG__OF_KNOWN void dequantize(const wg_quantization quantization, int64_t n, const uint8_t *block,
-                             real *to) {
+WG__ALWAYS_INLINE void dequantize(const wg_quantization quantization, int64_t n,
+                                  const uint8_t *block, real *to) {
     vector numbers[BLOCK_VECTORS];
     int64_t i = 0;
     for (; i + WG__BLOCK <= n; i += WG__BLOCK, block += bytes_of_block(quantization)) {

@@ -253,7 +253,7 @@ typedef struct affine_coefficients {
 } affine_coefficients;
 
 /* Coefficients i to i + count - 1: of each element, or the ones of all elements. */
-WG__OF_KNOWN vector coefficient(const bool each, const void *of, int64_t i, int64_t count) {
+WG__ALWAYS_INLINE vector coefficient(const bool each, const void *of, int64_t i, int64_t count) {
     const real *from = of;
     if (!from)
         return (vector){0};
@@ -262,16 +262,16 @@ WG__OF_KNOWN vector coefficient(const bool each, const void *of, int64_t i, int6
     return count == LANES ? load(from + i) : load_part(from + i, count, 0);
 }
 
-WG__OF_KNOWN affine_coefficients coefficients_at(const bool each, const wg__affine_row *row,
-                                                 int64_t i, int64_t count) {
+WG__ALWAYS_INLINE affine_coefficients coefficients_at(const bool each, const wg__affine_row *row,
+                                                      int64_t i, int64_t count) {
     return (affine_coefficients){
         coefficient(each, row->center, i, count), coefficient(each, row->scale, i, count),
         coefficient(each, row->shift, i, count), coefficient(each, row->g_center, i, count),
         coefficient(each, row->share, i, count)};
 }
 
-WG__OF_KNOWN void affine_elements(const bool each, const bool has_g, int64_t n,
-                                  const wg__affine_row *row) {
+WG__ALWAYS_INLINE void affine_elements(const bool each, const bool has_g, int64_t n,
+                                       const wg__affine_row *row) {
     const real *x = row->x, *g = row->g;
     real *y = row->y;
     affine_coefficients k = coefficients_at(each, row, 0, n < LANES ? n : LANES);
@@ -446,8 +446,8 @@ static void add_rows(int64_t rows, int64_t columns, int64_t row_stride, const vo
 
 enum { TAP_VECTORS = 4 };
 
-WG__OF_KNOWN void few_tap_sums(const int vectors, int64_t taps, const int64_t *offsets,
-                               const real *x, const real *weights, real start, real *y) {
+WG__ALWAYS_INLINE void few_tap_sums(const int vectors, int64_t taps, const int64_t *offsets,
+                                    const real *x, const real *weights, real start, real *y) {
     vector sums[TAP_VECTORS];
     for (int v = 0; v < vectors; v++)
         sums[v] = start + (vector){0};
@@ -507,7 +507,7 @@ static inline vector load_steps(const real *from, int64_t stride, int64_t count)
 }
 
 /* Every second element of 2 LANES - 1, or `count` of fewer. */
-WG__OF_KNOWN vector load_pairs(const bool whole, const real *from, int64_t count) {
+WG__ALWAYS_INLINE vector load_pairs(const bool whole, const real *from, int64_t count) {
 #if WG__LANES == 16 || WG__LANES == 8
     const int64_t beyond = 2 * count - LANES; /* of the first LANES - 1 */
     const vector low = whole || beyond > 0 ? load(from) : load_part(from, 2 * count - 1, 0);
@@ -526,8 +526,9 @@ WG__OF_KNOWN vector load_pairs(const bool whole, const real *from, int64_t count
 }
 
 /* A vector of outputs, or `count` of fewer; ahead[j] is j stride. */
-WG__OF_KNOWN void keep_larger_lanes(const bool whole, int64_t count, int64_t stride, const real *x,
-                                    lanes ahead, lane at, real *y, int32_t *place) {
+WG__ALWAYS_INLINE void keep_larger_lanes(const bool whole, int64_t count, int64_t stride,
+                                         const real *x, lanes ahead, lane at, real *y,
+                                         int32_t *place) {
     const vector v = stride == 2   ? load_pairs(whole, x, count)
                      : stride != 1 ? load_steps(x, stride, count)
                      : whole       ? load(x)

@@ -17,6 +17,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* For functions that callers inline with constant arguments. */
+#define WG__ALWAYS_INLINE static inline __attribute__((always_inline))
+
 /* What an elementwise kernel makes of arrays x0, x1... of n elements each. y0 and y1 may be any of
  * them, but not the same one. */
 typedef enum wg__map_kind {

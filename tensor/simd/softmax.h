@@ -10,8 +10,8 @@
 enum { COLUMN_VECTORS = 4, SUM_RUN = 256 };
 
 /* The largest element of each line, or NaN if it has one. */
-WG__OF_KNOWN void largest_of_columns(const int vectors, const int64_t count, int64_t n,
-                                     int64_t stride, const real *x, vector *most) {
+WG__ALWAYS_INLINE void largest_of_columns(const int vectors, const int64_t count, int64_t n,
+                                          int64_t stride, const real *x, vector *most) {
     lanes undefined[COLUMN_VECTORS] = {{0}};
     for (int v = 0; v < vectors; v++)
         most[v] = -(real)INFINITY + (vector){0};
@@ -26,8 +26,8 @@ WG__OF_KNOWN void largest_of_columns(const int vectors, const int64_t count, int
 }
 
 /* With a shift of 0, the exponentials of a line of -inf are all 0, and so is their sum. */
-WG__OF_KNOWN void few_columns(const bool logarithm, const int vectors, const int64_t count,
-                              int64_t n, int64_t stride, const real *x, real *y) {
+WG__ALWAYS_INLINE void few_columns(const bool logarithm, const int vectors, const int64_t count,
+                                   int64_t n, int64_t stride, const real *x, real *y) {
     vector shift[COLUMN_VECTORS], sum[COLUMN_VECTORS], run[COLUMN_VECTORS];
     largest_of_columns(vectors, count, n, stride, x, shift);
     for (int v = 0; v < vectors; v++) {
@@ -63,13 +63,13 @@ WG__OF_KNOWN void few_columns(const bool logarithm, const int vectors, const int
 }
 
 /* dx = y (dy - sum dy y), or, of the logarithm, dy - e^y sum dy. */
-WG__OF_KNOWN vector softmax_slope(const bool logarithm, vector y, vector dy, vector sum) {
+WG__ALWAYS_INLINE vector softmax_slope(const bool logarithm, vector y, vector dy, vector sum) {
     return logarithm ? dy - vector_exp(y) * sum : y * (dy - sum);
 }
 
-WG__OF_KNOWN void few_columns_vjp(const bool logarithm, const int vectors, const int64_t count,
-                                  int64_t n, int64_t stride, const real *y, const real *dy,
-                                  real *dx) {
+WG__ALWAYS_INLINE void few_columns_vjp(const bool logarithm, const int vectors, const int64_t count,
+                                       int64_t n, int64_t stride, const real *y, const real *dy,
+                                       real *dx) {
     vector sum[COLUMN_VECTORS] = {{0}}, run[COLUMN_VECTORS];
     for (int64_t i = 0; i < n;) {
         const int64_t end = n - i < SUM_RUN ? n : i + SUM_RUN;
@@ -93,8 +93,8 @@ WG__OF_KNOWN void few_columns_vjp(const bool logarithm, const int vectors, const
 }
 
 /* Columns in groups of whole vectors; those beyond come last. */
-WG__OF_KNOWN void all_columns(const bool logarithm, int64_t n, int64_t columns, int64_t stride,
-                              const real *x, real *y) {
+WG__ALWAYS_INLINE void all_columns(const bool logarithm, int64_t n, int64_t columns, int64_t stride,
+                                   const real *x, real *y) {
     int64_t j = 0;
     for (; j + COLUMN_VECTORS * LANES <= columns; j += COLUMN_VECTORS * LANES)
         few_columns(logarithm, COLUMN_VECTORS, LANES, n, stride, x + j, y + j);
@@ -104,8 +104,8 @@ WG__OF_KNOWN void all_columns(const bool logarithm, int64_t n, int64_t columns, 
         few_columns(logarithm, 1, columns - j, n, stride, x + j, y + j);
 }
 
-WG__OF_KNOWN void all_columns_vjp(const bool logarithm, int64_t n, int64_t columns, int64_t stride,
-                                  const real *y, const real *dy, real *dx) {
+WG__ALWAYS_INLINE void all_columns_vjp(const bool logarithm, int64_t n, int64_t columns,
+                                       int64_t stride, const real *y, const real *dy, real *dx) {
     int64_t j = 0;
     for (; j + COLUMN_VECTORS * LANES <= columns; j += COLUMN_VECTORS * LANES)
         few_columns_vjp(logarithm, COLUMN_VECTORS, LANES, n, stride, y + j, dy + j, dx + j);
@@ -135,7 +135,7 @@ static void softmax_columns_vjp(bool logarithm, int64_t n, int64_t columns, int6
  * lines side by side ---- */
 
 /* t[i LANES + r] = element i of row r of the `count` rows of x, and 0 for missing rows. */
-WG__OF_KNOWN void transpose_rows(const int64_t count, int64_t n, const real *x, real *t) {
+WG__ALWAYS_INLINE void transpose_rows(const int64_t count, int64_t n, const real *x, real *t) {
     for (int64_t i = 0; i < n; i += LANES) {
         const int64_t width = n - i < LANES ? n - i : LANES;
         vector v[LANES];
@@ -147,7 +147,7 @@ WG__OF_KNOWN void transpose_rows(const int64_t count, int64_t n, const real *x, 
 }
 
 /* The reverse, for `count` rows of y. */
-WG__OF_KNOWN void transpose_back(const int64_t count, int64_t n, const real *t, real *y) {
+WG__ALWAYS_INLINE void transpose_back(const int64_t count, int64_t n, const real *t, real *y) {
     for (int64_t i = 0; i < n; i += LANES) {
         const int64_t width = n - i < LANES ? n - i : LANES;
         vector v[LANES];
@@ -158,16 +158,16 @@ WG__OF_KNOWN void transpose_back(const int64_t count, int64_t n, const real *t, 
     }
 }
 
-WG__OF_KNOWN void few_rows(const bool logarithm, const int64_t count, int64_t n, const real *x,
-                           real *y) {
+WG__ALWAYS_INLINE void few_rows(const bool logarithm, const int64_t count, int64_t n, const real *x,
+                                real *y) {
     real t[WG__SHORT_LINE * LANES];
     transpose_rows(count, n, x, t);
     few_columns(logarithm, 1, LANES, n, LANES, t, t);
     transpose_back(count, n, t, y);
 }
 
-WG__OF_KNOWN void few_rows_vjp(const bool logarithm, const int64_t count, int64_t n, const real *y,
-                               const real *dy, real *dx) {
+WG__ALWAYS_INLINE void few_rows_vjp(const bool logarithm, const int64_t count, int64_t n,
+                                    const real *y, const real *dy, real *dx) {
     real ty[WG__SHORT_LINE * LANES], t[WG__SHORT_LINE * LANES];
     transpose_rows(count, n, y, ty);
     transpose_rows(count, n, dy, t);
@@ -175,8 +175,8 @@ WG__OF_KNOWN void few_rows_vjp(const bool logarithm, const int64_t count, int64_
     transpose_back(count, n, t, dx);
 }
 
-WG__OF_KNOWN void short_rows(const bool logarithm, int64_t rows, int64_t n, const real *x,
-                             real *y) {
+WG__ALWAYS_INLINE void short_rows(const bool logarithm, int64_t rows, int64_t n, const real *x,
+                                  real *y) {
     int64_t r = 0;
     for (; r + LANES <= rows; r += LANES)
         few_rows(logarithm, LANES, n, x + r * n, y + r * n);
@@ -184,8 +184,8 @@ WG__OF_KNOWN void short_rows(const bool logarithm, int64_t rows, int64_t n, cons
         few_rows(logarithm, rows - r, n, x + r * n, y + r * n);
 }
 
-WG__OF_KNOWN void short_rows_vjp(const bool logarithm, int64_t rows, int64_t n, const real *y,
-                                 const real *dy, real *dx) {
+WG__ALWAYS_INLINE void short_rows_vjp(const bool logarithm, int64_t rows, int64_t n, const real *y,
+                                      const real *dy, real *dx) {
     int64_t r = 0;
     for (; r + LANES <= rows; r += LANES)
         few_rows_vjp(logarithm, LANES, n, y + r * n, dy + r * n, dx + r * n);
@@ -210,8 +210,8 @@ static void softmax_short_vjp(bool logarithm, int64_t rows, int64_t n, const voi
 
 /* ---- The gradients along one row ---- */
 
-WG__OF_KNOWN void along_row_vjp(const bool logarithm, int64_t n, const real *y, const real *dy,
-                                real *dx) {
+WG__ALWAYS_INLINE void along_row_vjp(const bool logarithm, int64_t n, const real *y, const real *dy,
+                                     real *dx) {
     double total = 0;
     int64_t i = 0;
     while (i + LANES <= n) {

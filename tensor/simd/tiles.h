@@ -55,7 +55,7 @@ typedef struct tile_rows {
     int64_t row[2]; /* in elements */
 } tile_rows;
 
-WG__OF_KNOWN void add_blocks(const bool below, const bool beside, const tile_operands *o) {
+WG__ALWAYS_INLINE void add_blocks(const bool below, const bool beside, const tile_operands *o) {
     const char *a = o->a, *b = o->b;
     for (int64_t i = 0; i < o->blocks; i++, a += o->a_block, b += TILE * o->b_row) {
         _tile_loadd(4, a, o->a_row);
@@ -75,8 +75,8 @@ WG__OF_KNOWN void add_blocks(const bool below, const bool beside, const tile_ope
 }
 
 /* c = d + A B, of 16 or 32 rows by 16 or 32 columns. A d of NULL is zeros. */
-WG__OF_KNOWN void tile_product(const bool below, const bool beside, const tile_operands *o,
-                               const tile_rows *d, const tile_rows *c) {
+WG__ALWAYS_INLINE void tile_product(const bool below, const bool beside, const tile_operands *o,
+                                    const tile_rows *d, const tile_rows *c) {
     WG__WRITTEN();
     if (d) {
         _tile_loadd(0, d->of[0], d->row[0] * WORD);

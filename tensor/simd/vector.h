@@ -82,9 +82,6 @@ typedef vector piece;
 #endif
 enum { PIECES = sizeof(vector) / sizeof(piece), PIECE_LANES = LANES / PIECES };
 
-/* For functions that are inlined with some constant arguments, one copy for each. */
-#define WG__OF_KNOWN static inline __attribute__((always_inline))
-
 /* Unrolls a loop of few, constant iterations, so that its arrays stay in registers. */
 #ifdef __clang__
 #define WG__UNROLL _Pragma("clang loop unroll(full)")
@@ -220,11 +217,11 @@ static inline void store_part(real *to, vector v, int64_t n) {
 }
 
 /* The first `count` elements, and zeros: where that is the constant LANES, the whole vector. */
-WG__OF_KNOWN vector load_first(const int64_t count, const real *from) {
+WG__ALWAYS_INLINE vector load_first(const int64_t count, const real *from) {
     return count == LANES ? load(from) : load_part(from, count, 0);
 }
 
-WG__OF_KNOWN void store_first(const int64_t count, real *to, vector v) {
+WG__ALWAYS_INLINE void store_first(const int64_t count, real *to, vector v) {
     if (count == LANES)
         store(to, v);
     else
