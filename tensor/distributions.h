@@ -32,9 +32,9 @@ typedef enum wg_distribution_kind {
     /* mean, scale: e^(-|x - mean| / scale) / (2 scale). Reparameterized. */
     WG_LAPLACE,
     /* concentration a, rate: rate^a x^(a - 1) e^(-rate x) / Gamma(a), x > 0. Samples by Marsaglia
-     * and Tsang's method (2000), reparameterized implicitly (Figurnov et al. 2018): the derivative
-     * by the concentration is that of the quantile at a fixed probability, and so are the second
-     * and the third. [GRADIENT in a fourth backward] */
+     * and Tsang's method (2000), reparameterized implicitly (Figurnov et al. 2018): the first three
+     * derivatives by the concentration are the derivatives of the quantile at a fixed probability.
+     * [GRADIENT in a fourth backward] */
     WG_GAMMA,
     /* a, b: x^(a - 1) (1 - x)^(b - 1) / B(a, b), 0 < x < 1. Samples are the first's share of two
      * gamma samples, and reparameterized by them. */
@@ -69,7 +69,7 @@ WG_API wg_tensor *wg_distribution_entropy(const wg_distribution *p);
 /* A sample. [scope; SHAPE, ARGUMENT where there is none] */
 WG_API wg_tensor *wg_distribution_sample(wg_generator *generator, const wg_distribution *p);
 
-/* KL(p || q) of distributions of one kind. [scope; SHAPE, ARGUMENT where there is none] */
+/* KL(p || q) of two distributions of the same kind. [scope; SHAPE, ARGUMENT where there is none] */
 WG_API wg_tensor *wg_distribution_kl(const wg_distribution *p, const wg_distribution *q);
 
 WG_END_DECLS

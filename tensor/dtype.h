@@ -23,7 +23,7 @@ typedef enum wg_dtype {
 /* "f32", "i64", "bool"...; "?" outside the enum. Never NULL. */
 WG_API const char *wg_dtype_name(wg_dtype dtype);
 
-/* Bytes of one element; 0 outside the enum. */
+/* Bytes of an element; 0 outside the enum. */
 WG_API size_t wg_dtype_size(wg_dtype dtype);
 
 /* True for f32, f64 and bf16: the dtypes that can carry a gradient. */

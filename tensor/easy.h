@@ -1,4 +1,4 @@
-/* Lists in place, for C and C++. Nothing in the library needs them.
+/* Macros for lists as arguments, in C and C++. Nothing in the library needs them.
  *
  *     wg_tensor *x = wg_zeros(WG_F32, WG_DIMS(2, 3));
  *     wg_tensor *s = wg_sum(x, WG_DIMS(-1), true);
@@ -20,14 +20,14 @@ constexpr wg_list<T, sizeof...(Items)> wg_list_of(Items... items) {
 }
 }
 
-/* The list lives until the end of the full expression that it stands in. */
+/* The list lives until the end of the full expression around it. */
 #define WG_LIST(TYPE, ...)                                                                         \
     static_cast<int>(sizeof(wg_list_of<TYPE>(__VA_ARGS__).items) / sizeof(TYPE)),                  \
         wg_list_of<TYPE>(__VA_ARGS__).items
 
 #else
 
-/* The list lives until the end of the block that it stands in. */
+/* The list lives until the end of the block around it. */
 #define WG_LIST(TYPE, ...)                                                                         \
     (int)(sizeof((TYPE[]){__VA_ARGS__}) / sizeof(TYPE)), ((TYPE[]){__VA_ARGS__})
 

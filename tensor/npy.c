@@ -1,4 +1,4 @@
-/* NumPy's .npy files.
+/* Reads and writes NumPy's .npy files.
  *
  *     "\x93NUMPY"  major minor  length (u16; u32 from version 2)
  *     "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", spaces, a line end
@@ -100,13 +100,9 @@ WG_PRINTF(2, 3) static int refuse(const reader *r, const char *format, ...) {
     return wg_fail(WG_ERROR_FORMAT, "npy", "%s: %s", r->path, why);
 }
 
-static void skip_spaces(const char **at) {
+/* Skips `text`, and spaces before it, if it comes next. */
+static bool accept(const char **at, const char *text) {
     *at += strspn(*at, " \n");
-}
-
-/* Steps over `text` if it comes next. */
-static bool take(const char **at, const char *text) {
-    skip_spaces(at);
     size_t length = strlen(text);
     if (strncmp(*at, text, length) != 0)
         return false;
@@ -120,16 +116,16 @@ static int parse_dtype(reader *r, const char **at) {
         char quoted[8];
         snprintf(quoted, sizeof(quoted), "'%s'", descriptions[i].text);
         r->dtype = descriptions[i].dtype;
-        if (take(at, quoted))
+        if (accept(at, quoted))
             return 0;
     }
     return refuse(r, "elements of dtype %.*s; wanted little-endian f4, f8, i4, i8, u1 or b1",
                   (int)strcspn(*at, ",}\n"), *at);
 }
 
-/* A decimal size; negative if there is none, or one beyond any memory. */
-static int64_t take_size(const char **at) {
-    skip_spaces(at);
+/* A decimal size; -1 if there is no number, or if it is beyond any memory. */
+static int64_t parse_size(const char **at) {
+    *at += strspn(*at, " \n");
     if (**at < '0' || **at > '9')
         return -1;
     int64_t size = 0;
@@ -143,13 +139,13 @@ static int64_t take_size(const char **at) {
 
 static int parse_shape(reader *r, const char **at) {
     r->has_shape = true;
-    if (!take(at, "("))
+    if (!accept(at, "("))
         return refuse(r, "the shape is no tuple");
-    while (!take(at, ")")) {
+    while (!accept(at, ")")) {
         if (r->ndim == WG_MAX_DIMS)
             return refuse(r, "more than %d dimensions", WG_MAX_DIMS);
-        int64_t size = take_size(at);
-        bool comma = take(at, ",");
+        int64_t size = parse_size(at);
+        bool comma = accept(at, ",");
         if (size < 0 || (!comma && (r->ndim == 0 || **at != ')')))
             return refuse(r, "the shape is no tuple of sizes");
         r->shape[r->ndim++] = size;
@@ -158,25 +154,25 @@ static int parse_shape(reader *r, const char **at) {
 }
 
 static int parse_dictionary(reader *r, const char *at) {
-    int status = take(&at, "{") ? 0 : refuse(r, "the header is no dictionary");
-    while (status == 0 && !take(&at, "}")) {
-        if (!r->has_dtype && take(&at, "'descr':")) {
+    int status = accept(&at, "{") ? 0 : refuse(r, "the header is no dictionary");
+    while (status == 0 && !accept(&at, "}")) {
+        if (!r->has_dtype && accept(&at, "'descr':")) {
             status = parse_dtype(r, &at);
-        } else if (!r->has_shape && take(&at, "'shape':")) {
+        } else if (!r->has_shape && accept(&at, "'shape':")) {
             status = parse_shape(r, &at);
-        } else if (!r->has_order && take(&at, "'fortran_order':")) {
+        } else if (!r->has_order && accept(&at, "'fortran_order':")) {
             r->has_order = true;
-            r->fortran = take(&at, "True");
-            if (!r->fortran && !take(&at, "False"))
+            r->fortran = accept(&at, "True");
+            if (!r->fortran && !accept(&at, "False"))
                 status = refuse(r, "fortran_order is neither True nor False");
         } else {
             status =
                 refuse(r, "the header is no dictionary of descr, fortran_order and shape alone");
         }
-        if (status == 0 && !take(&at, ",") && *at != '}')
+        if (status == 0 && !accept(&at, ",") && *at != '}')
             status = refuse(r, "the header is no dictionary");
     }
-    skip_spaces(&at);
+    at += strspn(at, " \n");
     if (status == 0 && (*at || !r->has_dtype || !r->has_order || !r->has_shape))
         status = refuse(r, "the header is no dictionary of descr, fortran_order and shape");
     return status;

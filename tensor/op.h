@@ -6,8 +6,8 @@
  *        forward    kernels; may leave tensors in call->saved for backward
  *        record     autograd's hook, when an input requires a gradient and recording is on
  *
- * Later wg_backward makes a call with what the op declared as saved, and runs op->vjp on it. Under
- * wg_jvp each call is followed by op->jvp.
+ * Later wg_backward makes a call with the tensors that the op declared as saved, and runs op->vjp
+ * on it. Under wg_jvp each call is followed by op->jvp.
  *
  * An op is one of three kinds:
  *
@@ -64,7 +64,7 @@ typedef enum wg_undefined {
     WG_AT_LARGE = 4 /* 100 and more in size */
 } wg_undefined;
 
-/* What the gradient checker must know about the few ops that differ from most. */
+/* Exceptions to the rules that the gradient checker applies to most ops. */
 typedef struct wg_op_exceptions {
     /* For a differentiable op whose gradient is zero everywhere (sign, floor): why. Without this
      * reason the gradient checker reports the zeros as a mistake. */
@@ -111,14 +111,14 @@ struct wg_op {
     /* True for ops whose output is a view of their first input: forward makes the output itself. */
     bool is_view;
 
-    /* True for ops whose forward makes the outputs itself, in an order of memory of its own. */
+    /* True for ops whose forward allocates the outputs, for example with other strides. */
     bool places_outputs;
 
     /* Bit i says that vjp adds onto a gradient of input i that it finds in gradients[i]. */
     uint32_t accumulates;
 
     /* Fills call->output_specs from the input specs and the options; -1 after wg_fail. A composite
-     * needs none; if it has one, to check what it is given, it may leave the specs alone. */
+     * needs none; if it has one, to check its operands, it may leave the specs alone. */
     int (*infer)(wg_call *call);
 
     /* Computes call->outputs, which are allocated (contiguous, uninitialised) unless is_view or
@@ -126,7 +126,7 @@ struct wg_op {
      * composite. */
     int (*forward)(wg_call *call);
 
-    /* Vector-Jacobian product: cotangents[j] belongs to output j, NULL stands for zero. Sets
+    /* Vector-Jacobian product: cotangents[j] belongs to output j, NULL means zero. Sets
      * gradients[i], of input i's shape and dtype, for each bit of call->wants; NULL stays for a
      * gradient that is zero. Where gradients[i] is there already (see `accumulates`), adds onto it.
      * A primitive is written in public ops, so that it can be differentiated again. A fused op runs
@@ -134,14 +134,14 @@ struct wg_op {
     int (*vjp)(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients);
 
     /* Jacobian-vector product: tangents[i], of input i's shape and dtype, belongs to input i; NULL
-     * stands for zero, and inputs that are not differentiable have none. Sets output_tangents[j],
+     * means zero, and inputs that are not differentiable have none. Sets output_tangents[j],
      * of output j's shape and dtype; NULL stays for zero. Written in public ops; here call->inputs
      * and call->outputs are all there. wg_jvp_linear serves ops that are linear. NULL for fused ops
      * and composites; a primitive without one has its jvp taken from its vjp, at a higher price. */
     int (*jvp)(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents);
 
     /* Batching rule, for wg_vmap: runs the op on many samples at once. input_specs, output_specs
-     * and options are those of one sample; where bit i of `batched` is set, inputs[i] has the
+     * and options describe a single sample; where bit i of `batched` is set, inputs[i] has the
      * samples as axis 0, before the axes of a sample; otherwise it is the same for all samples.
      * Sets outputs[j], with the samples as axis 0. Written in public ops, so that transforms around
      * wg_vmap record and differentiate it. wg_batch_aligned serves ops on operands that broadcast,
@@ -150,10 +150,10 @@ struct wg_op {
      * refuses an op that has none. */
     int (*batch)(wg_call *call, uint32_t batched, int64_t samples);
 
-    /* For fused ops and composites: the outputs out of other ops, -1 on error. Of a fused op it
-     * serves higher orders and forward mode, stands in for a dtype without kernel, and is the
-     * oracle of the kernels' tests. NULL for primitives. Here call->inputs are all there. A fused
-     * op must save all its differentiable inputs. */
+    /* For fused ops and composites: computes the outputs by other ops, -1 on error. For a fused op
+     * it serves higher orders, forward mode and dtypes without a kernel, and tests compare the
+     * kernels with it. NULL for primitives. Here call->inputs are all there. A fused op must save
+     * all its differentiable inputs. */
     int (*decompose)(wg_call *call);
 
     /* The sample of that index, made in the caller's scope: returns 1, 0 when there is none (so
@@ -164,7 +164,7 @@ struct wg_op {
      * operations; as `sample` otherwise. NULL: the op is not timed. */
     int (*bench)(wg_generator *generator, wg_sample *sample);
 
-    /* Floating-point operations of one forward run, for benches. NULL: one an output element. */
+    /* Floating-point operations of a forward run, for benches. NULL: one an output element. */
     double (*flops)(const wg_call *call);
 };
 
@@ -196,16 +196,16 @@ WG_API const wg_op *wg_op_at(int index);
 /* The built-in op of that name, or NULL (no error is recorded). */
 WG_API const wg_op *wg_op_find(const char *name);
 
-/* ---- Ops in a shared library of one's own, for `wengert gradcheck ./my_op.so` ---- */
+/* ---- Ops in a user's shared library, for `wengert gradcheck ./my_op.so` ---- */
 
-/* What such a library exports under the name `wengert_ops`: its ops, and the struct sizes that
- * show whether it was compiled against the same header. */
+/* The library exports this record as `wengert_ops`: its ops, and struct sizes that show whether it
+ * was compiled against the same header. */
 typedef struct wg_op_library {
     size_t op_size, exceptions_size, call_size, sample_size;
     const wg_op *const *ops; /* NULL comes after the last */
 } wg_op_library;
 
-/* Exports ops, given by their addresses: stands once in the library, outside of functions. */
+/* Exports ops, given by their addresses. Use it once in the library, outside of functions. */
 #define WG_EXPORT_OPS(...)                                                                         \
     static const wg_op *const wengert_op_list[] = {__VA_ARGS__, NULL};                             \
     extern WG_API const wg_op_library wengert_ops;                                                 \

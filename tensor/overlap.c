@@ -1,12 +1,12 @@
-/* Which tensors share memory: see internal.h.
+/* Whether tensors share memory (internal.h).
  *
  * The address of an element is the sum of strides times indices. Two elements have the same address
  * if this equation has a solution in integers:
  *
  *     a[0] i[0] + a[1] i[1] + ... = target,    0 <= i[k] <= most[k],    a[k] > 0
  *
- * The search tries the term with the largest a first. In a layout whose axes are nested, only one
- * or two values of i[0] leave a rest that the other terms can reach. */
+ * The search tries the term with the largest a first. In a layout with nested axes, the remaining
+ * terms can reach the target for only one or two values of i[0]. */
 #include "tensor/internal.h"
 
 #include <stdlib.h>
@@ -23,7 +23,7 @@ typedef struct equation {
     term terms[MOST_TERMS]; /* the largest a first, each a once */
 } equation;
 
-/* The length of the search. */
+/* The bound of the search. */
 enum { MOST_STEPS = 10000 };
 
 static void add_term(equation *e, int64_t a, int64_t most) {
@@ -41,7 +41,7 @@ static void add_term(equation *e, int64_t a, int64_t most) {
     e->terms[at] = (term){a, most};
 }
 
-/* Whether the terms from `first` on reach the target; true, too, where no steps are left. */
+/* Whether the terms from `first` on reach the target. Also true if no steps are left. */
 static bool has_solution(const equation *e, int first, int64_t target, int *steps) {
     if (target == 0 || --*steps < 0)
         return true;
@@ -60,7 +60,7 @@ static bool has_solution(const equation *e, int first, int64_t target, int *step
 
 /* ---- Two tensors ---- */
 
-/* The address of the first element, as a number; without memory, its place in the storage. */
+/* The address of the first element as a number; without memory, its offset in the storage. */
 static int64_t first_byte(const wg_tensor *x) {
     return (int64_t)(uintptr_t)x->storage->data + x->offset * (int64_t)wg_dtype_size(x->spec.dtype);
 }

@@ -1,10 +1,10 @@
-/* Tensors as text, the text that NumPy's str() gives.
+/* Prints tensors as NumPy's str() does.
  *
  *     [[ 1.    2.5   3.  ]        one layout for all elements, so that decimal points line up;
  *      [-4.    0.25  nan]]        rows broken at 75 characters, blank lines between planes
  *
- * A first walk over the elements that will be shown finds the layout, a second one writes. Spaces
- * are held back until something follows them, because a broken row ends without any. */
+ * A first pass over the printed elements finds the layout, a second pass writes. Spaces are held
+ * back until text follows them, because a broken row has no spaces at its end. */
 #include "tensor/tensor.h"
 
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 
 #define LINE_WIDTH 75
 #define THRESHOLD 1000 /* elements; beyond that, the middle of every long axis is left out */
-#define EDGE 3         /* elements that are kept at either end of it */
+#define EDGE 3         /* elements that are kept at either end of the axis */
 #define PLACES 8       /* after the point, at most */
 
 /* ---- Floating point numbers as decimal digits. printf rounds the exact value correctly at any
@@ -32,7 +32,7 @@ typedef struct decimal_digits {
     char digits[DECIMAL_DIGITS];
 } decimal_digits;
 
-/* "-1.2345e-05" into its parts. The point may be any character: that is the locale's choice. */
+/* Splits "-1.2345e-05" into its parts. The point may be any character: the locale chooses it. */
 static decimal_digits parse_scientific(const char *text) {
     decimal_digits decimal = {.negative = *text == '-'};
     for (; *text != 'e'; text++)
@@ -55,9 +55,9 @@ static decimal_digits shortest_decimal(double value, wg_dtype dtype) {
         snprintf(text, sizeof(text), "%.*e", count - 1, value);
         if (count == DECIMAL_DIGITS || reads_back(text, value, dtype))
             break;
-        /* Below a power of two, neighbours are half as far apart as above it. So the nearest
-         * decimal of some length, if it lies below, may miss the number, and the next decimal up
-         * may hit it. */
+        /* Below a power of two, neighbours are half as far apart as above it. So if the nearest
+         * decimal of some length lies below the number, it may read back as a neighbour, while the
+         * next decimal up reads back as the number. */
         char *last = strchr(text, 'e') - 1;
         if (*last >= '0' && *last <= '8' && (++*last, reads_back(text, value, dtype)))
             break;
@@ -86,7 +86,7 @@ typedef struct sink {
     char *buffer;
     size_t size;
     int64_t length; /* of the text so far */
-    int column;     /* where the line is, spaces held back included */
+    int column;     /* characters of the line so far, with spaces held back */
     int spaces;     /* held back */
     bool refused;
 } sink;
@@ -130,7 +130,8 @@ typedef struct layout {
     bool scientific;
     int left;     /* characters before the point, or all of an integer or bool */
     int places;   /* after the point */
-    int exponent; /* digits of the exponent, where scientific */
+    int exponent; /* digits of the exponent, if scientific */
+    int right;    /* characters from the point on: point, places and exponent */
 } layout;
 
 typedef struct survey {
@@ -184,12 +185,7 @@ static void survey_width(survey *seen, const char *address) {
     }
 }
 
-/* Everything that stands right of the left part of a number. */
-static int right_width(const layout *layout) {
-    return 1 + layout->places + (layout->scientific ? 2 + layout->exponent : 0);
-}
-
-/* ---- Walking what is shown ---- */
+/* ---- Visiting the printed elements ---- */
 
 typedef struct view {
     const wg_spec *spec;
@@ -204,10 +200,6 @@ static int64_t next_shown(const view *x, int axis, int64_t index) {
     return gap ? x->spec->shape[axis] - EDGE : index + 1;
 }
 
-static const char *step(const view *x, int axis, const char *address, int64_t index) {
-    return address + index * x->strides[axis] * x->item;
-}
-
 static void survey_all(const view *x, int axis, const char *address,
                        void (*visit)(survey *, const char *), survey *seen) {
     if (axis == x->spec->ndim) {
@@ -215,7 +207,7 @@ static void survey_all(const view *x, int axis, const char *address,
         return;
     }
     for (int64_t i = 0; i < x->spec->shape[axis]; i = next_shown(x, axis, i))
-        survey_all(x, axis + 1, step(x, axis, address, i), visit, seen);
+        survey_all(x, axis + 1, address + i * x->strides[axis] * x->item, visit, seen);
 }
 
 static layout find_layout(const view *x, const char *address) {
@@ -234,11 +226,11 @@ static layout find_layout(const view *x, const char *address) {
         found->scientific =
             seen.largest > 0 && (seen.largest >= 1e8 || seen.smallest < 1e-4 || ratio > 1000);
         survey_all(x, 0, address, survey_width, &seen);
-        const int right = right_width(found);
+        found->right = 1 + found->places + (found->scientific ? 2 + found->exponent : 0);
         if (seen.any_nan)
-            found->left = max_int(found->left, 3 - right);
+            found->left = max_int(found->left, 3 - found->right);
         if (seen.any_infinite)
-            found->left = max_int(found->left, 3 + seen.any_negative_infinite - right);
+            found->left = max_int(found->left, 3 + seen.any_negative_infinite - found->right);
     }
     return seen.layout;
 }
@@ -258,21 +250,19 @@ static void write_scientific(char *text, const decimal_digits *decimal, int left
             abs(decimal->exponent));
 }
 
-/* The digit at 10^power; '0' where the decimal has none. */
-static char digit_at(const decimal_digits *decimal, int power) {
-    int i = decimal->exponent - power;
-    return i >= 0 && i < decimal->count ? decimal->digits[i] : '0';
-}
-
-/* ddd.ddd, with `pad` in place of zeros at the end. */
+/* ddd.ddd, with `pad` in place of zeros at the end. Digit i of the decimal is at 10^power. */
 static void write_fixed(char *text, const decimal_digits *decimal, int left, int places, char pad) {
     int whole = max_int(decimal->exponent, 0) + 1;
     int at = sprintf(text, "%*s", left - whole, decimal->negative ? "-" : "");
-    for (int power = whole - 1; power >= 0; power--)
-        text[at++] = digit_at(decimal, power);
-    text[at++] = '.';
-    for (int place = 1; place <= places; place++)
-        text[at++] = decimal->exponent - decimal->count < -place ? digit_at(decimal, -place) : pad;
+    for (int power = whole - 1; power >= -places; power--) {
+        const int i = decimal->exponent - power;
+        text[at] = i > 0 && power < 0 ? pad : '0';
+        if (i >= 0 && i < decimal->count)
+            text[at] = decimal->digits[i];
+        at++;
+        if (power == 0)
+            text[at++] = '.';
+    }
     text[at] = '\0';
 }
 
@@ -288,7 +278,7 @@ static void write_element(char *text, const layout *layout, const char *address)
     const double value = wg__element(layout->dtype, address);
     decimal_digits decimal;
     if (!isfinite(value)) {
-        sprintf(text, "%*s", layout->left + right_width(layout),
+        sprintf(text, "%*s", layout->left + layout->right,
                 isnan(value) ? "nan"
                 : value < 0  ? "-inf"
                              : "inf");
@@ -309,7 +299,7 @@ typedef struct printer {
     sink *out;
 } printer;
 
-/* A word of a row, on a new line if it would cross the margin of this one. */
+/* Writes a word of a row, on a new line if it would cross the margin. */
 static void put_word(printer *p, const char *word) {
     int ndim = p->view.spec->ndim;
     bool line_has_words = p->out->column > ndim;
@@ -341,7 +331,7 @@ static void put_axis(printer *p, int axis, const char *address) {
     put(p->out, "[");
     for (int64_t i = 0, next; i < x->spec->shape[axis]; i = next) {
         next = next_shown(x, axis, i);
-        put_axis(p, axis + 1, step(x, axis, address, i));
+        put_axis(p, axis + 1, address + i * x->strides[axis] * x->item);
         if (next != i + 1) {
             put_separator(p, axis);
             put_word(p, "...");
@@ -359,8 +349,8 @@ static void put_tensor(sink *out, const wg_tensor *x) {
     if (count == 0) {
         put(out, "[]");
     } else if (x->spec.ndim == 0) {
-        /* A scalar has no columns to line up with and is written with all of its digits:
-         * 0.3333333333333333, 100.0, 1e-05. */
+        /* A scalar has no columns and is written with all of its digits: 0.3333333333333333, 100.0,
+         * 1e-05. */
         char text[ELEMENT];
         const wg_dtype dtype = x->spec.dtype;
         const double value = wg_dtype_is_float(dtype) ? wg__element(dtype, address) : NAN;

@@ -1,4 +1,4 @@
-/* The formats of quantized rows: see quantize.h and quantize_rows.h. */
+/* Quantizing and dequantizing rows of weights (quantize_rows.h), f16, and interleaved rows. */
 #include "tensor/quantize.h"
 
 #include <math.h>
@@ -49,12 +49,7 @@ wg_quantization wg__quantization_of_a_row(wg_quantization quantization) {
                                                      : quantization;
 }
 
-/* ---- Little-endian 16-bit words ---- */
-
-static uint16_t get_16(const uint8_t *bytes) {
-    return (uint16_t)(bytes[0] | bytes[1] << 8);
-}
-
+/* Writes a little-endian word. */
 static void put_16(uint8_t *bytes, uint16_t value) {
     bytes[0] = (uint8_t)value;
     bytes[1] = (uint8_t)(value >> 8);
@@ -90,6 +85,7 @@ uint16_t wg__f32_to_half(float value) {
 
 /* ---- Rows ---- */
 
+/* Rounds a level from -8 to 7 to the nearest integer, and adds 8. */
 static uint8_t nibble(float level) {
     const float rounded = level + 8.5f;
     return (uint8_t)(rounded > 15 ? 15 : rounded > 0 ? rounded : 0);
@@ -132,11 +128,12 @@ void wg__dequantize_row(wg_quantization quantization, int64_t count, const uint8
     const int64_t block = quantizations[quantization].block,
                   size = quantizations[quantization].bytes;
     for (; count >= block; count -= block, numbers += block, bytes += size) {
+        const uint16_t word = (uint16_t)(bytes[0] | bytes[1] << 8);
         if (block == 1) {
-            *numbers = wg__bf16_to_f32(get_16(bytes));
+            *numbers = wg__bf16_to_f32(word);
             continue;
         }
-        const float scale = wg__half_to_f32(get_16(bytes));
+        const float scale = wg__half_to_f32(word);
         const uint8_t *levels = bytes + WG__BLOCK_SCALE;
         for (int i = 0; is_q8 && i < WG__BLOCK; i++)
             numbers[i] = scale * (int8_t)levels[i];

@@ -5,8 +5,8 @@
  *     q4_0     blocks of 32 numbers: an f16 scale and 32 numbers of 4 bits,     4.5 bits
  *              stored plus 8. Byte i has number i in its low bits and number
  *              i + 16 in its high bits.
- *     q8_0x16, q4_0x16   the same blocks, with those of 16 rows interleaved, which products read
- *              fastest
+ *     q8_0x16, q4_0x16   the same blocks, interleaved in groups of 16 rows, the fastest layout for
+ *              products
  *
  * Quantized rows are the bytes of a u8 tensor; see wg_quantize, wg_dequantize and
  * wg_quantized_linear in ops.h. The x16 formats have the same number of bytes, but a group of 16

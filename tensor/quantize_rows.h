@@ -31,8 +31,8 @@ void wg__quantize_row(wg_quantization quantization, int64_t count, const float *
 void wg__dequantize_row(wg_quantization quantization, int64_t count, const uint8_t *bytes,
                         float *numbers);
 
-/* The rows in an interleaved group, which quantize.h draws. The functions copy a block of row `row`
- * into and out of a block of the group; `quantization` is that of a single row. */
+/* The rows in an interleaved group (drawn in quantize.h). The functions copy a block of row `row`
+ * into and out of a block of the group. `quantization` is q8_0 or q4_0, without x16. */
 #define WG__GROUP 16
 void wg__group_put(wg_quantization quantization, int64_t row, const uint8_t *bytes, uint8_t *group);
 void wg__group_get(wg_quantization quantization, int64_t row, const uint8_t *group, uint8_t *bytes);

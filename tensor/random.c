@@ -1,4 +1,5 @@
-/* Random numbers from Philox4x32-10. Draw `offset` of seed `seed` is the sequence of blocks
+/* Random numbers and tensors of them, from Philox4x32-10. Draw `offset` of seed `seed` is the
+ * sequence of blocks
  *
  *     philox(counter = (block, offset), key = seed) = four words,   block = 0, 1, 2...
  *
@@ -66,7 +67,7 @@ double wg_random_uniform(wg_generator *generator) {
     return draw_uniform(next_draw(generator), 0);
 }
 
-/* Rejection sampling: takes 64-bit words until one is below the largest multiple of the bound. */
+/* Rejection sampling: draws 64-bit words until one is below the largest multiple of the bound. */
 static uint64_t below(wg_generator draw, uint64_t block, uint64_t bound) {
     uint64_t limit = UINT64_MAX - UINT64_MAX % bound;
     for (;; block += (uint64_t)1 << 48) {
@@ -99,24 +100,21 @@ typedef struct fill {
     uint64_t bound;
     double mean, std;
     double low_limit, high_limit; /* of the truncated normal */
+    bool is_normal, is_bernoulli; /* for fill_pairs */
 } fill;
 
 /* A group is 16 blocks, so 32 elements; a vector kernel makes the words of some groups at a time.
  */
 enum { GROUP = 16, GROUPS_AT_ONCE = 16, BLOCKS_AT_ONCE = GROUP * GROUPS_AT_ONCE };
 
-static double word_pair(const uint32_t *words, int64_t block, int first) {
-    const uint32_t *group = words + block / GROUP * WG__RANDOM_GROUP + block % GROUP;
-    return uniform(group[(ptrdiff_t)first * GROUP], group[(ptrdiff_t)(first + 1) * GROUP]);
-}
-
 /* Sets u and v to the two numbers of each block of some groups. */
 static void uniform_pairs(wg_generator draw, int64_t group, int64_t groups, double *u, double *v) {
     uint32_t words[GROUPS_AT_ONCE * WG__RANDOM_GROUP];
     wg__simd_for(WG_F32)->random.words(draw.seed, draw.offset, (uint64_t)group, groups, words);
     for (int64_t block = 0; block < groups * GROUP; block++) {
-        u[block] = word_pair(words, block, 0);
-        v[block] = word_pair(words, block, 2);
+        const uint32_t *word = words + block / GROUP * WG__RANDOM_GROUP + block % GROUP;
+        u[block] = uniform(word[0], word[GROUP]);
+        v[block] = uniform(word[2 * GROUP], word[3 * GROUP]);
     }
 }
 
@@ -127,17 +125,19 @@ static void store(const fill *job, int64_t i, double x) {
         ((float *)job->data)[i] = (float)x;
 }
 
-/* Element i takes number i of the draw, of 53 bits: a uniform number; a normal one; or whether it
- * is below the element, a probability, which it replaces. */
-static void fill_pairs(const fill *job, int64_t begin, int64_t end, bool is_normal,
-                       bool is_bernoulli) {
+/* Element i becomes number i of the draw, uniform with 53 bits or normal, scaled by std and mean.
+ * If job->is_bernoulli, element i is a probability and becomes 1 if the uniform number is below it,
+ * else 0. */
+static void fill_pairs(int64_t begin, int64_t end, void *context) {
+    const fill *job = context;
+    const bool is_bernoulli = job->is_bernoulli;
     double u[BLOCKS_AT_ONCE], v[BLOCKS_AT_ONCE];
     for (int64_t group = begin; group < end; group += GROUPS_AT_ONCE) {
         const int64_t groups = wg__smaller(end - group, GROUPS_AT_ONCE);
         const int64_t first = group * 2 * GROUP;
         const int64_t n = wg__smaller(job->count - first, groups * 2 * GROUP);
         uniform_pairs(job->draw, group, groups, u, v);
-        if (is_normal)
+        if (job->is_normal)
             wg__simd_for(WG_F64)->random.normal_pairs(groups * GROUP, u, v);
         for (int64_t i = 0; i < n; i++) {
             const double x = (i % 2 ? v : u)[i / 2];
@@ -152,7 +152,7 @@ static void fill_uniform(int64_t begin, int64_t end, void *context) {
     const fill *job = context;
     uint32_t words[GROUPS_AT_ONCE * WG__RANDOM_GROUP];
     if (job->dtype == WG_F64) {
-        fill_pairs(job, begin, end, false, false);
+        fill_pairs(begin, end, context);
         return;
     }
     for (int64_t group = begin; group < end; group += GROUPS_AT_ONCE) {
@@ -174,16 +174,8 @@ static void fill_uniform(int64_t begin, int64_t end, void *context) {
     }
 }
 
-static void fill_normal(int64_t begin, int64_t end, void *context) {
-    fill_pairs(context, begin, end, true, false);
-}
-
-static void toss_coins(int64_t begin, int64_t end, void *context) {
-    fill_pairs(context, begin, end, false, true);
-}
-
 /* ---- The truncated normal, by rejection sampling   (Robert 1995, "Simulation of truncated normal
- * variables"). At worst about every second proposal is accepted. Element i takes block i of the
+ * variables"). At worst about every second proposal is accepted. Element i uses block i of the
  * draw, and for try t block i + 2^48 t, which no other element uses. ---- */
 
 /* Proposes x from a density proportional to e^(-x^2/2) on [from, to], 0 <= from; true if x is
@@ -235,12 +227,12 @@ static void fill_truncated(int64_t begin, int64_t end, void *context) {
     }
 }
 
-/* ---- The gamma distribution, by rejection sampling   (Marsaglia and Tsang 2000). Element i takes
- * blocks 2 i and 2 i + 1 of the draw, and for try t those and 2^48 t, which no other element uses.
- * At worst about every twentieth proposal is rejected. ---- */
+/* ---- The gamma distribution, by rejection sampling   (Marsaglia and Tsang 2000). Element i uses
+ * blocks 2 i and 2 i + 1 of the draw, and for try t blocks 2 i + 2^48 t and 2 i + 1 + 2^48 t, which
+ * no other element uses. At worst about every twentieth proposal is rejected. ---- */
 
-/* Whether z is accepted, and x / d. The first condition implies the second and spares most of the
- * logarithms. */
+/* Returns whether the proposal z is accepted; sets *cube to x / d. The first condition implies the
+ * second, so most proposals need no logarithm. */
 static bool accept_gamma(double d, double c, double z, double u, double *cube) {
     const double root = 1 + c * z, square = z * z;
     *cube = root * root * root;
@@ -249,7 +241,7 @@ static bool accept_gamma(double d, double c, double z, double u, double *cube) {
     return u < 1 - 0.0331 * square * square || log(u) < square / 2 + d * (1 - *cube + log(*cube));
 }
 
-/* From the second try on. */
+/* x / d from the second try on; `block` is the first block of that try. */
 static double gamma_of_blocks(wg_generator draw, uint64_t block, double d, double c,
                               double *power) {
     for (;; block += (uint64_t)1 << 48) {
@@ -278,7 +270,7 @@ void wg__random_gammas(uint64_t seed, uint64_t offset, int64_t first, int64_t n,
             x[i] = NAN;
             continue;
         }
-        /* Below 1 from that of one more: x u^(1 / a). */
+        /* For a below 1: u^(1 / a) times a sample of concentration a + 1. */
         const double a = concentration[i] < 1 ? concentration[i] + 1 : concentration[i];
         const double d = a - 1.0 / 3, c = 1 / sqrt(9 * d);
         double cube, power = 1 - v[2 * i + 1];
@@ -298,8 +290,8 @@ static void fill_integers(int64_t begin, int64_t end, void *context) {
             (int64_t)((uint64_t)job->low + below(job->draw, (uint64_t)i, job->bound));
 }
 
-/* A floating tensor that `body` fills. `how` has the parameters of the distribution; draw, dtype,
- * data and count are set here. bf16 is drawn in f32. */
+/* Makes a floating tensor that `body` fills. `how` has the parameters of the distribution; draw,
+ * dtype, data and count are set here. bf16 is drawn in f32. */
 static wg_tensor *random_float(wg_generator *generator, wg_dtype dtype, int ndim,
                                const int64_t *shape, const char *where, wg__range_body body,
                                int64_t elements_a_block, const fill *how) {
@@ -331,8 +323,8 @@ wg_tensor *wg_rand(wg_generator *generator, wg_dtype dtype, int ndim, const int6
 }
 
 wg_tensor *wg_randn(wg_generator *generator, wg_dtype dtype, int ndim, const int64_t *shape) {
-    return random_float(generator, dtype, ndim, shape, "randn", fill_normal, 2 * GROUP,
-                        &(fill){.mean = 0, .std = 1});
+    return random_float(generator, dtype, ndim, shape, "randn", fill_pairs, 2 * GROUP,
+                        &(fill){.mean = 0, .std = 1, .is_normal = true});
 }
 
 wg_tensor *wg_rand_like(wg_generator *generator, const wg_tensor *x) {
@@ -350,8 +342,8 @@ wg_tensor *wg_normal(wg_generator *generator, wg_dtype dtype, int ndim, const in
             WG_ERROR_ARGUMENT, "normal",
             "mean %g, standard deviation %g; wanted finite numbers and a deviation of at least 0",
             mean, std);
-    return random_float(generator, dtype, ndim, shape, "normal", fill_normal, 2 * GROUP,
-                        &(fill){.mean = mean, .std = std});
+    return random_float(generator, dtype, ndim, shape, "normal", fill_pairs, 2 * GROUP,
+                        &(fill){.mean = mean, .std = std, .is_normal = true});
 }
 
 wg_tensor *wg_trunc_normal(wg_generator *generator, wg_dtype dtype, int ndim, const int64_t *shape,
@@ -383,9 +375,9 @@ wg_tensor *wg_randint(wg_generator *generator, int64_t low, int64_t high, int nd
     return x;
 }
 
-/* Fisher and Yates: element i changes places with a number from 0 to i, by the first two words of
- * block i, as in below(), which also serves the values that it rejects. The places of a stretch are
- * fetched before they are exchanged. */
+/* Fisher and Yates: element i is exchanged with an element from 0 to i, given by the first two
+ * words of block i as in below(); below() computes the rare rejections. The elements of a stretch
+ * are prefetched before they are exchanged. */
 wg_tensor *wg_randperm(wg_generator *generator, int64_t n) {
     if (n < 0)
         return wg__fail_null(WG_ERROR_ARGUMENT, "randperm", "n is %lld; wanted at least 0",
@@ -421,7 +413,7 @@ wg_tensor *wg_randperm(wg_generator *generator, int64_t n) {
 
 /* ---- Distributions given by a tensor ---- */
 
-/* x as a contiguous f64 tensor, outside any graph. */
+/* A contiguous f64 copy of x, not recorded. */
 static wg_tensor *as_f64(const wg_tensor *x) {
     wg_tensor *wide = wg_empty(WG_F64, x->spec.ndim, x->spec.shape);
     if (wide)
@@ -453,9 +445,10 @@ wg_tensor *wg_bernoulli(wg_generator *generator, const wg_tensor *p) {
         fill job = {.draw = next_draw(generator),
                     .dtype = WG_F64,
                     .data = wg_tensor_data(outcome),
-                    .count = wg_tensor_count(outcome)};
+                    .count = wg_tensor_count(outcome),
+                    .is_bernoulli = true};
         wg__parallel_for((job.count + 2 * GROUP - 1) / (2 * GROUP), WG__GRAIN / 8 / GROUP,
-                         toss_coins, &job);
+                         fill_pairs, &job);
         wg__convert(x, outcome);
     }
     return wg_scope_end(&scope, x);
@@ -495,8 +488,8 @@ static void choose_with_replacement(int64_t begin, int64_t end, void *context) {
 }
 
 /* Without replacement (Efraimidis & Spirakis 2006): category i arrives after an exponential time of
- * rate weight[i], and the first `samples` to arrive are chosen, in order of arrival. This has the
- * distribution of drawing the remaining categories one by one. */
+ * rate weight[i], and the first `samples` arrivals are the sample, in their order. This has the
+ * same distribution as drawing categories one by one without putting them back. */
 
 static bool comes_later(const double *times, int64_t a, int64_t b) {
     /* cppcheck-suppress arrayIndexThenCheck ; both are indices, a is the larger one */
@@ -517,8 +510,8 @@ static void sink(const double *times, int64_t *heap, int64_t count, int64_t at) 
     }
 }
 
-/* The first `samples` categories to arrive, in order of arrival; categories of weight 0 never
- * arrive. */
+/* Chooses the first `samples` categories to arrive, in order of arrival. Categories of weight 0
+ * never arrive. */
 static void first_to_come(const double *times, int64_t categories, int64_t *chosen,
                           int64_t samples) {
     int64_t count = 0;

@@ -14,7 +14,7 @@ WG_BEGIN_DECLS
 
 typedef struct wg_generator {
     uint64_t seed;
-    uint64_t offset; /* which draw comes next; every draw takes one */
+    uint64_t offset; /* of the next draw; every draw increments it */
 } wg_generator;
 
 /* The generator that is used where NULL is given; one per thread, seeded with 0 at first. */

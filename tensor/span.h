@@ -1,4 +1,4 @@
-/* Spans of the profile: the code to time stands between wg__span_begin and wg__span_end.
+/* Spans of the profile: times the code between wg__span_begin and wg__span_end.
  *
  *     wg__span span;
  *     wg__span_begin(&span, "data", WG_PROFILE_REGION);

@@ -29,10 +29,10 @@ WG_BEGIN_DECLS
 
 typedef struct wg_tensor wg_tensor;
 
-/* What a tensor is before it has data. */
+/* The dtype and shape of a tensor. */
 typedef struct wg_spec {
     wg_dtype dtype;
-    int ndim;                   /* -1 stands for an absent optional operand */
+    int ndim;                   /* -1: an absent optional operand */
     int64_t shape[WG_MAX_DIMS]; /* the first ndim entries */
 } wg_spec;
 
@@ -70,23 +70,22 @@ WG_API wg_tensor *wg_keep(wg_tensor *tensor);
 /* Frees a tensor that was kept. NULL is allowed. Any thread may call it. */
 WG_API void wg_release(wg_tensor *tensor);
 
-/* Whether lifetimes are checked, in the whole process; returns what was before. WENGERT_CHECK=1 in
- * the environment turns it on from the start. Then these are errors [STATE], which otherwise go
- * unnoticed until memory is damaged: an op on a tensor that is gone, and keeping or returning it;
- * releasing one twice, or one that a scope owns; a scope that does not end in its turn; a root
- * module that is freed twice. The handles of the last 65,536 tensors that went
- * are kept for this. Turn it on before the first scope is open, while no other thread uses tensors.
- */
+/* Turns checks of lifetimes on or off, in the whole process; returns the previous setting.
+ * WENGERT_CHECK=1 in the environment turns them on from the start. Then these mistakes, which
+ * otherwise go unnoticed until memory is damaged, are errors [STATE]: using, keeping or returning a
+ * freed tensor; releasing a tensor twice, or one that a scope owns; ending scopes in the wrong
+ * order; freeing a root module twice. The handles of the last 65,536 freed tensors are kept for
+ * this. Turn the checks on before the first scope is open, while no other thread uses tensors. */
 WG_API bool wg_set_lifetime_checks(bool on);
 
 /* Frees what this thread's root scope owns (tensors made while no other scope was open). Returns
  * how many there were: 0 means that every tensor had another owner. */
 WG_API int64_t wg_scope_clear_root(void);
 
-/* The number of handles alive in the process, kept ones and those of graphs included. */
+/* The number of handles alive in the process, including kept handles and handles of graphs. */
 WG_API int64_t wg_tensors_alive(void);
 
-/* ---- What a tensor is. Given NULL these answer 0, WG_F32 or NULL. ---- */
+/* ---- Properties of a tensor. NULL gives 0, WG_F32 or NULL. ---- */
 
 /* The dtype of its elements, and the number of its axes. */
 WG_API wg_dtype wg_tensor_dtype(const wg_tensor *x);
@@ -98,13 +97,13 @@ WG_API const int64_t *wg_tensor_shape(const wg_tensor *x);
 /* The distance between neighbours along each dimension, in elements; borrowed. */
 WG_API const int64_t *wg_tensor_strides(const wg_tensor *x);
 
-/* The size of one dimension; a negative one counts from the end. -1 with INDEX if there is none. */
+/* The size of a dimension; a negative index counts from the end. -1 with INDEX if there is none. */
 WG_API int64_t wg_tensor_size(const wg_tensor *x, int dimension);
 
 /* The number of elements: the product of the sizes, 1 for a scalar. */
 WG_API int64_t wg_tensor_count(const wg_tensor *x);
 
-/* True when the elements lie one after the other in row-major order. */
+/* True when the elements are contiguous in row-major order. */
 WG_API bool wg_tensor_is_contiguous(const wg_tensor *x);
 
 /* ---- Reading and writing elements ---- */
@@ -137,9 +136,9 @@ WG_API wg_tensor *wg_empty(wg_dtype dtype, int ndim, const int64_t *shape);
 /* While on, this thread makes module parameters, module buffers and tables of positions without
  * memory: they have shape, dtype and paths, and nothing else (PyTorch's "meta" device). A model of
  * any size is then made in milliseconds, to ask for the names and shapes of its weights. In the
- * mode, filling such a tensor (wg_initialize, wg_fill_, wg_copy_) does nothing; whatever else needs
- * the elements fails with STATE, as does filling them once the mode is off. Returns the setting
- * that stood; a thread begins with false. */
+ * mode, filling a tensor without memory (wg_initialize, wg_fill_, wg_copy_) does nothing. Other
+ * functions that need its elements fail with STATE; so does filling it once the mode is off.
+ * Returns the previous setting; a thread begins with false. */
 WG_API bool wg_set_meta_init(bool on);
 
 /* Every element 0, 1 or `value` (converted as a C cast does, clamped to an integer dtype's range).
@@ -167,7 +166,7 @@ WG_API wg_tensor *wg_from_array(wg_dtype dtype, int ndim, const int64_t *shape, 
 
 #ifdef __cplusplus
 extern "C++" {
-/* Whether elements of the C++ type T, of which an array may have several axes, are of a dtype. */
+/* Whether the C++ type T, or the element type of an array T with several axes, has a dtype. */
 template <typename T> struct wg_element {
     static constexpr bool is_of(wg_dtype) {
         return true;
@@ -228,12 +227,11 @@ struct wg_array_of_another_dtype;
 #define WG_FROM_ARRAY(DTYPE, NDIM, SHAPE, ...)                                                     \
     ((void)WG_CHECK_ARRAY(DTYPE, (__VA_ARGS__)), (wg_from_array)(DTYPE, NDIM, SHAPE, __VA_ARGS__))
 
-/* A tensor on memory of the caller's, of which nothing is copied: PyTorch's from_blob. `data` is
- * the address of the first element, aligned for the dtype. `strides` are in elements and may be 0
- * or negative; NULL: row-major. `release`, unless NULL, is called with `context` when the last
- * tensor and the last graph that uses the memory is gone, on the thread that frees it; after an
- * error it is not called. Who writes to the memory calls wg_tensor_touch. [scope; SHAPE, ARGUMENT]
- */
+/* A tensor on the caller's memory, without a copy: PyTorch's from_blob. `data` is the address of
+ * the first element, aligned for the dtype. `strides` are in elements and may be 0 or negative;
+ * NULL: row-major. `release`, unless NULL, is called with `context` when the last tensor and the
+ * last graph that uses the memory is freed, on the thread that frees it; after an error it is not
+ * called. After writing to the memory, call wg_tensor_touch. [scope; SHAPE, ARGUMENT] */
 WG_API wg_tensor *wg_from_blob(wg_dtype dtype, int ndim, const int64_t *shape,
                                const int64_t *strides, void *data, void (*release)(void *context),
                                void *context);
