@@ -61,9 +61,9 @@ WG_API wg_tensor *wg_elu(wg_tensor *x, double alpha);
  * [scope; ARGUMENT for a beta that is not finite or a threshold of NaN] */
 WG_API wg_tensor *wg_softplus(wg_tensor *x, double beta, double threshold);
 
-/* Sets each element to 0 with probability p and multiplies the others by 1 / (1 - p)   (Srivastava
- * et al. 2014). Word i of draw `offset` under `seed` decides element i, so backward draws the same
- * mask. [scope; ARGUMENT outside 0 <= p < 1, DTYPE] */
+/* Sets each element to 0 with probability p and multiplies the remaining elements by 1 / (1 - p)
+ * (Srivastava et al. 2014). Word i of draw `offset` under `seed` decides element i, so backward
+ * draws the same mask. [scope; ARGUMENT outside 0 <= p < 1, DTYPE] */
 WG_API wg_tensor *wg_dropout_op(wg_tensor *x, double p, uint64_t seed, uint64_t offset);
 
 /* ---- Elementwise functions without options (ops/elementwise/functions.c) ---- */
@@ -87,12 +87,12 @@ typedef enum wg_elementwise_op {
 /* clang-format on */
 
 /* Function `op` of a, or of a and b; the functions below have their contracts.
- * [scope; ARGUMENT if there is no such function] */
+ * [scope; ARGUMENT outside the enum] */
 WG_API wg_tensor *wg_elementwise(wg_elementwise_op op, wg_tensor *a, wg_tensor *b);
 
 /* clang-format off */
-/* ---- Functions of one operand. Integers and bools are cast to f32 first, except by neg, abs and
- * square. ---- */
+/* ---- Unary functions. Integers and bools are cast to f32 first, except by neg, abs and square.
+ * ---- */
 
 /* -x [scope; DTYPE for bool] */
 static inline wg_tensor *wg_neg(wg_tensor *x) { return wg_elementwise(WG_NEG, x, NULL); }
@@ -364,7 +364,7 @@ WG_API wg_tensor *wg_squeeze(wg_tensor *x, int axis);
 WG_API wg_tensor *wg_unsqueeze(wg_tensor *x, int axis);
 
 /* Joins the axes from first_axis to last_axis into one, by reshape; a scalar becomes a vector of
- * one element. [scope; INDEX, ARGUMENT if the first comes after the last] */
+ * size 1. [scope; INDEX, ARGUMENT if the first comes after the last] */
 WG_API wg_tensor *wg_flatten(wg_tensor *x, int first_axis, int last_axis);
 
 /* Splits one axis into `ndim` axes of these sizes, whose product is its size; one of them may be
@@ -372,7 +372,7 @@ WG_API wg_tensor *wg_flatten(wg_tensor *x, int first_axis, int last_axis);
 WG_API wg_tensor *wg_unflatten(wg_tensor *x, int axis, int ndim, const int64_t *sizes);
 
 /* Repeats axes of size 1, and new leading axes, up to the given shape by a stride of 0; a size of
- * -1 keeps that of x. NumPy's broadcast_to. [scope; SHAPE] */
+ * -1 keeps the size of x. NumPy's broadcast_to. [scope; SHAPE] */
 WG_API wg_tensor *wg_expand(wg_tensor *x, int ndim, const int64_t *shape);
 
 /* Axis i of the result is axis order[i] of x; `order` is a permutation of all axes.
@@ -382,7 +382,7 @@ WG_API wg_tensor *wg_permute(wg_tensor *x, int count, const int64_t *order);
 /* Exchanges two axes. [scope; INDEX] */
 WG_API wg_tensor *wg_transpose(wg_tensor *x, int axis_a, int axis_b);
 
-/* Axis from[i] of x becomes axis to[i] of the result; the others keep their order. NumPy's
+/* Axis from[i] of x becomes axis to[i] of the result; unlisted axes keep their order. NumPy's
  * moveaxis. [scope; INDEX, ARGUMENT for more axes than a tensor has] */
 WG_API wg_tensor *wg_movedim(wg_tensor *x, int count, const int64_t *from, const int64_t *to);
 
@@ -400,8 +400,8 @@ WG_API wg_tensor *wg_slice(wg_tensor *x, int axis, int64_t start, int64_t stop, 
  * whole range must lie within the axis. [scope; INDEX] */
 WG_API wg_tensor *wg_narrow(wg_tensor *x, int axis, int64_t start, int64_t length);
 
-/* x at one index of one axis, as a view without that axis; a negative index counts from the end.
- * [scope; INDEX] */
+/* The slice of x at an index of an axis, as a view without the axis; a negative index counts from
+ * the end. [scope; INDEX] */
 WG_API wg_tensor *wg_select(wg_tensor *x, int axis, int64_t index);
 
 /* Splits an axis into `count` parts of the given sizes, whose sum is its size; `parts` receives the
@@ -423,7 +423,7 @@ WG_API wg_tensor *wg_diagonal(wg_tensor *x, int64_t offset, int axis_a, int axis
 WG_API wg_tensor *wg_diag_embed(wg_tensor *x, int64_t offset, int axis_a, int axis_b);
 
 /* Keeps the elements on and below (tril) or on and above (triu) the diagonal `diagonal` of the last
- * two axes; the others become 0. [scope; SHAPE below rank 2] */
+ * two axes, and sets all other elements to 0. [scope; SHAPE below rank 2] */
 WG_API wg_tensor *wg_tril(wg_tensor *x, int64_t diagonal);
 WG_API wg_tensor *wg_triu(wg_tensor *x, int64_t diagonal);
 
@@ -432,13 +432,13 @@ WG_API wg_tensor *wg_triu(wg_tensor *x, int64_t diagonal);
 /* Joins tensors along an existing axis; their dtypes are promoted. [scope; SHAPE, INDEX] */
 WG_API wg_tensor *wg_cat(int count, wg_tensor *const *tensors, int axis);
 
-/* Joins tensors of one shape along a new axis. [scope; SHAPE, INDEX] */
+/* Joins tensors of equal shape along a new axis. [scope; SHAPE, INDEX] */
 WG_API wg_tensor *wg_stack(int count, wg_tensor *const *tensors, int axis);
 
-/* The coordinates of a grid: vectors of sizes n0, n1, ... give as many views (n0, n1, ...). Output
- * i varies along axis i as vector i does, and is constant along the others: indexing "ij" of NumPy
- * and PyTorch. A scalar counts as a vector of one element. Returns 0 or -1. [scope; SHAPE, ARGUMENT
- * for no vectors or more than WG_MAX_DIMS] */
+/* The coordinates of a grid: for each vector, of sizes n0, n1, ..., a view (n0, n1, ...). Output i
+ * varies along axis i as vector i does, and is constant along all other axes: indexing "ij" of
+ * NumPy and PyTorch. A scalar counts as a vector of size 1. Returns 0 or -1. [scope; SHAPE,
+ * ARGUMENT for no vectors or more than WG_MAX_DIMS] */
 WG_API int wg_meshgrid(int count, wg_tensor *const *vectors, wg_tensor **outputs);
 
 /* x with the elements of the given axes in reverse order, as a view; `0, NULL` reverses all axes.
@@ -456,14 +456,14 @@ WG_API wg_tensor *wg_roll(wg_tensor *x, int count, const int64_t *shifts, const 
  * repeats, SHAPE] */
 WG_API wg_tensor *wg_tile(wg_tensor *x, int count, const int64_t *repeats);
 
-/* Each element of one axis `repeats` times in a row: NumPy's repeat. The result may be a view where
+/* Each element of an axis `repeats` times in a row: NumPy's repeat. The result may be a view where
  * nothing is repeated. [scope; INDEX, ARGUMENT for negative repeats, SHAPE] */
 WG_API wg_tensor *wg_repeat_interleave(wg_tensor *x, int64_t repeats, int axis);
 
 /* ---- Windows and padding (ops/shape/unfold_pad.c) ---- */
 
 /* The windows of `size` elements that begin at every step-th place of an axis, as PyTorch's unfold:
- * the axis then counts windows, and a new last axis runs through each window. A view, in which
+ * the axis then counts windows, and a new last axis runs through each window. The result is a view;
  * overlapping windows share their elements. [scope; INDEX, SHAPE if x is shorter than a window,
  * ARGUMENT for a size or step below 1] */
 WG_API wg_tensor *wg_unfold(wg_tensor *x, int axis, int64_t size, int64_t step);
@@ -493,7 +493,8 @@ WG_API wg_tensor *wg_sum(wg_tensor *x, int axis_count, const int64_t *axes, bool
 WG_API wg_tensor *wg_mean(wg_tensor *x, int axis_count, const int64_t *axes, bool keepdim);
 
 /* The variance, sum (x - mean)^2 / (n - correction). Correction 1 gives the unbiased variance, 0
- * that of the population. Integers are cast to f32; n - correction is at least 0. [scope; INDEX] */
+ * the population variance. Integers are cast to f32; n - correction is at least 0.
+ * [scope; INDEX] */
 WG_API wg_tensor *wg_var(wg_tensor *x, int axis_count, const int64_t *axes, double correction,
                          bool keepdim);
 
@@ -558,7 +559,7 @@ WG_API wg_tensor *wg_quantile(wg_tensor *x, wg_tensor *q, int axis, bool keepdim
 WG_API wg_tensor *wg_nanquantile(wg_tensor *x, wg_tensor *q, int axis, bool keepdim,
                                  wg_quantile_interpolation interpolation);
 
-/* How many elements of x lie in each of `bins` bins of one width from low to high: (bins), in the
+/* How many elements of x lie in each of `bins` bins of equal width from low to high: (bins), in the
  * dtype of x as in PyTorch (integers are cast to f32). The last bin includes `high`; elements
  * outside and NaN do not count. If low and high are both 0, they are the smallest and the largest
  * element. No gradient. [scope; ARGUMENT] */
@@ -661,7 +662,7 @@ WG_API wg_tensor *wg_embedding_op(wg_tensor *weight, wg_tensor *index, int64_t p
  * [scope; INDEX, DTYPE, ARGUMENT] */
 WG_API wg_tensor *wg_one_hot(wg_tensor *index, int64_t classes);
 
-/* y[..i..] = x[..index[..i..]..] along one axis; along the others x and index, of the same rank,
+/* y[..i..] = x[..index[..i..]..] along `axis`. x and index have the same rank; their further axes
  * broadcast. [scope; SHAPE, INDEX, DTYPE] */
 WG_API wg_tensor *wg_take_along_axis(wg_tensor *x, int axis, wg_tensor *index);
 
@@ -699,13 +700,13 @@ WG_API wg_tensor *wg_searchsorted(wg_tensor *sorted, wg_tensor *values, bool rig
 /* ---- Indexing by several tensors and by masks (ops/index/advanced_index.c) ---- */
 
 /* These follow NumPy's advanced indexing. Each index belongs to the next axis of x. It is i64 or
- * i32 (negative ones count from the end), or NULL for the whole axis, Python's `:`. A bool index
- * covers as many axes as it has and means the coordinates of its true elements. Axes after the last
- * index are taken whole. There are at most 6 indices. Since NULL is an index, the functions return
- * NULL while an error is pending. */
+ * i32 (negative ones count from the end), or NULL for the whole axis, Python's `:`. A bool index of
+ * rank r covers r axes and means the coordinates of its true elements. Axes after the last index
+ * are taken whole. There are at most 6 indices. Since NULL is an index, the functions return NULL
+ * while an error is pending. */
 
 /* x[i, j, ...]: the indices are broadcast against each other, and their shape replaces the axes
- * that have an index. If a NULL stands between two indices, that shape comes first.
+ * that have an index. If there is a NULL between two indices, their shape comes first.
  *
  *     wg_index(x, WG_TENSORS(mask))           x[mask]
  *     wg_index(x, WG_TENSORS(NULL, rows))     x[:, rows]
@@ -723,9 +724,9 @@ WG_API wg_tensor *wg_index_put(wg_tensor *x, int count, wg_tensor *const *indice
  * [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_masked_select(wg_tensor *x, wg_tensor *mask);
 
-/* A copy of x in which the elements where the bool mask, broadcast to x, is true are replaced by
- * the first elements of source, in row-major order and cast to the dtype of x. [scope; SHAPE, also
- * for a source that is too short; DTYPE] */
+/* A copy of x. Where the bool mask, broadcast to x, is true, the first elements of source, cast to
+ * the dtype of x, replace the elements in row-major order. [scope; SHAPE, also for a source that is
+ * too short; DTYPE] */
 WG_API wg_tensor *wg_masked_scatter(wg_tensor *x, wg_tensor *mask, wg_tensor *source);
 
 /* ---- Sorting and choosing by rank (ops/index/sort.c) ---- */
@@ -791,16 +792,17 @@ WG_API wg_tensor *wg_matmul(wg_tensor *a, wg_tensor *b);
 
 /* Mixed precision   (Micikevicius et al. 2018; Kalamkar et al. 2019 for bf16). With WG_BF16, the
  * products of f32 tensors that this thread makes from now on round their operands to bf16 (to
- * nearest, ties to even) and sum in f32: wg_matmul, wg_linear_op, wg_linear_cross_entropy and what
- * is made of them. wg_attention rounds queries, keys and values, and multiplies them in f32. For
- * backward, linear layers, attention and the fused activations save what they read in bf16, in half
- * the memory. Backward rounds the operands of the same calls, whatever is set by then. Tensors
- * stay f32, as do all other ops, and f64 is not rounded. A sum begins with 0, the bias or what is
- * added onto, and for each pair of the inner axis the second product is added, then the first, each
- * with one rounding, so that the bits are the same on every processor with fused multiply-adds; but
- * AVX512-BF16 takes numbers and sums below 2^-126 for 0, and AMX sums in another order. NaN and
- * infinities are those of IEEE 754. Returns the dtype that was set before; initially WG_F32. [DTYPE
- * for another dtype than f32 and bf16, which changes nothing] */
+ * nearest, ties to even) and sum in f32: wg_matmul, wg_linear_op, wg_linear_cross_entropy and the
+ * functions and layers that call them. wg_attention rounds queries, keys and values, and multiplies
+ * them in f32. For backward, linear layers, attention and the fused activations save their operands
+ * in bf16, in half the memory. Backward rounds in the calls whose forward pass did, whatever is set
+ * by then. Tensors stay f32, as do all other ops, and f64 is not rounded.
+ *
+ * A sum begins with 0, the bias or the elements it is added to. For each pair along the inner axis
+ * the second product is added, then the first, each with one rounding. So the bits are the same on
+ * every processor with fused multiply-adds; but AVX512-BF16 takes numbers and sums below 2^-126 for
+ * 0, and AMX sums in another order. NaN and infinities follow IEEE 754. Returns the previous dtype;
+ * initially WG_F32. [DTYPE for another dtype than f32 and bf16, which changes nothing] */
 WG_API wg_dtype wg_set_matmul_dtype(wg_dtype dtype);
 
 /* The product of a linear layer, x W^T + bias.
@@ -824,8 +826,8 @@ WG_API wg_tensor *wg_grouped_mm(wg_tensor *a, wg_tensor *b, wg_tensor *offsets);
  * INFINITY; 0 counts the coordinates that differ.
  * a: (..., P, M)   b: (..., R, M)   ->   (..., P, R), the leading axes broadcast
  * Where a distance is 0 its derivative is 0, as in PyTorch. Euclidean distances of many points are
- * a matrix product, but pairs near each other, for which its digits cancel, are computed from
- * their differences. Integers are cast to f32. Fused. [scope; SHAPE, DTYPE, ARGUMENT] */
+ * a matrix product; pairs near each other are computed from their differences, because the digits
+ * of the product would cancel. Integers are cast to f32. Fused. [scope; SHAPE, DTYPE, ARGUMENT] */
 WG_API wg_tensor *wg_cdist(wg_tensor *a, wg_tensor *b, double p);
 
 /* ---- Quantized weights (ops/linalg/quantized.c; quantize.h has the quantizations) ---- */
@@ -860,7 +862,7 @@ WG_API wg_tensor *wg_quantized_linear(wg_tensor *x, wg_tensor *weight, wg_quanti
  *     "...ij,...jk"       as wg_matmul
  *
  * There is one term for each operand and one letter (a-z, A-Z) for each axis. A letter that occurs
- * twice in a term takes the diagonal of two axes of one size. Between operands, sizes of 1 are
+ * twice in a term takes the diagonal of two axes of equal size. Between operands, sizes of 1 are
  * repeated. "..." means the axes of a term that have no letter; they broadcast. Without "->", the
  * result has "..." and the letters that occur once, in the order of ASCII. Spaces between tokens
  * are ignored.
@@ -873,8 +875,9 @@ WG_API wg_tensor *wg_einsum(const char *equation, int count, wg_tensor *const *o
 /* ---- Other products (ops/linalg/matmul.c, einsum.c) ---- */
 
 /* The sum over `count` pairs of axes, axes_a[i] of a with axes_b[i] of b, which have equal sizes.
- * The result has the other axes of a and then those of b. A count of 0 gives the product of every
- * element with every other. NumPy's axes=N pairs the last N axes of a with the first N of b.
+ * The result has the remaining axes of a, then the remaining axes of b. A count of 0 gives the
+ * product of every element of a with every element of b. NumPy's axes=N pairs the last N axes of a
+ * with the first N of b.
  * [scope; INDEX, SHAPE, ARGUMENT, DTYPE for bools] */
 WG_API wg_tensor *wg_tensordot(wg_tensor *a, wg_tensor *b, int count, const int64_t *axes_a,
                                const int64_t *axes_b);
@@ -883,7 +886,7 @@ WG_API wg_tensor *wg_tensordot(wg_tensor *a, wg_tensor *b, int count, const int6
  * NumPy. [scope; SHAPE if the result is too large] */
 WG_API wg_tensor *wg_outer(wg_tensor *a, wg_tensor *b);
 
-/* The sum of a[i] b[i] of two vectors of one size: a rank-0 tensor, of their dtype.
+/* The sum of a[i] b[i] of two vectors of equal size: a rank-0 tensor, of their dtype.
  * [scope; SHAPE, DTYPE for bools] */
 WG_API wg_tensor *wg_dot(wg_tensor *a, wg_tensor *b);
 
@@ -896,8 +899,8 @@ WG_API wg_tensor *wg_addmm(wg_tensor *c, wg_tensor *a, wg_tensor *b, double beta
 
 /* Here and in the two sections below, matrices are the last two axes, of f32 or f64 (integers are
  * cast to f32, bf16 is computed in f32), and leading axes are a batch. Names, arguments and results
- * are those of torch.linalg. All has derivatives of any order and forward mode, but for what a
- * contract excepts; and a derivative that does not exist is an error of backward, GRADIENT.
+ * follow torch.linalg. All functions have derivatives of any order and forward mode, unless their
+ * contract says otherwise. A derivative that does not exist is an error of backward, GRADIENT.
  * Matrices of a batch are treated in parallel, each on one thread, so results do not depend on
  * threads. LAPACK is called for one matrix at a time unless it is known to allow calls by several
  * threads (wg_kernels.lapack_at_once). */
@@ -908,8 +911,8 @@ WG_API wg_tensor *wg_addmm(wg_tensor *c, wg_tensor *a, wg_tensor *b, double beta
  * must be false. [scope; SHAPE, DTYPE, ARGUMENT for a singular a] */
 WG_API wg_tensor *wg_solve(wg_tensor *a, wg_tensor *b, bool from_right);
 
-/* The same with one triangle of a, the upper or the lower one; the other is not read. With `unit`
- * (PyTorch's unitriangular) its diagonal is taken as ones and not read, either.
+/* The same with the upper or the lower triangle of a. Elements outside of it are not read. With
+ * `unit` (PyTorch's unitriangular) the diagonal is not read either and taken as ones.
  * [scope; SHAPE, DTYPE, ARGUMENT for a 0 on the diagonal] */
 WG_API wg_tensor *wg_solve_triangular(wg_tensor *a, wg_tensor *b, bool upper, bool unit,
                                       bool from_right);
@@ -923,14 +926,14 @@ WG_API wg_tensor *wg_inv(wg_tensor *a);
 WG_API wg_tensor *wg_det(wg_tensor *a);
 
 /* The sign of det A and log |det A|, (...) each, which neither overflow nor underflow: 0 and -inf
- * of a singular matrix, where backward fails. The sign has no gradient. Pass NULL for what is not
- * needed. Returns 0 or -1. [scope; SHAPE, DTYPE; GRADIENT in backward] */
+ * of a singular matrix, where backward fails. The sign has no gradient. Pass NULL for outputs that
+ * you do not need. Returns 0 or -1. [scope; SHAPE, DTYPE; GRADIENT in backward] */
 WG_API int wg_slogdet(wg_tensor *a, wg_tensor **sign, wg_tensor **logabsdet);
 
 /* ---- Decompositions, by LAPACK (ops/linalg/decompose.c) ---- */
 
-/* Functions of symmetric matrices take (A + A^T) / 2 of what is given, so that their gradients are
- * symmetric; PyTorch reads the lower triangle. */
+/* Functions of symmetric matrices read (A + A^T) / 2 of their operand A, so that their gradients
+ * are symmetric; PyTorch reads the lower triangle. */
 
 /* The lower triangle L with L L^T = A, or the upper one, L^T.   a: (..., N, N)   ->   (..., N, N)
  * [scope; SHAPE, DTYPE, ARGUMENT if a is not positive definite] */
@@ -938,25 +941,25 @@ WG_API wg_tensor *wg_cholesky(wg_tensor *a, bool upper);
 
 /* A = Q R with orthonormal columns of Q and an upper triangle R, by Householder's reflections; the
  * diagonal of R may be negative.   a: (..., M, N)   K = min(M, N)   ->   Q (..., M, K), R (..., K,
- * N); with `complete` Q (..., M, M), R (..., M, N). Pass NULL for what is not needed. Returns 0 or
- * -1. Derivatives want independent columns, the first K of a wide matrix; there is none of a
- * complete Q with M > N. [scope; SHAPE, DTYPE; GRADIENT or ARGUMENT in backward] */
+ * N); with `complete` Q (..., M, M), R (..., M, N). Pass NULL for outputs that you do not need.
+ * Returns 0 or -1. Derivatives need independent columns, the first K of a wide matrix; a complete Q
+ * with M > N has no derivative. [scope; SHAPE, DTYPE; GRADIENT or ARGUMENT in backward] */
 WG_API int wg_qr(wg_tensor *a, bool complete, wg_tensor **q, wg_tensor **r);
 
 /* A = V diag(w) V^T of a symmetric A: eigenvalues (..., N) in ascending order, and eigenvectors,
- * the columns of V (..., N, N), of either sign. Pass NULL for what is not needed. Returns 0 or -1.
- * Eigenvectors of eigenvalues that are equal, but for rounding, have no derivative: backward
- * through them fails, as does forward mode; backward through the eigenvalues alone does not.
+ * the columns of V (..., N, N), of either sign. Pass NULL for outputs that you do not need. Returns
+ * 0 or -1. Eigenvectors of eigenvalues that are equal, but for rounding, have no derivative:
+ * backward through them fails, as does forward mode; backward through the eigenvalues alone works.
  * [scope; SHAPE, DTYPE, ARGUMENT for infinite elements and NaN; GRADIENT in backward] */
 WG_API int wg_eigh(wg_tensor *a, wg_tensor **eigenvalues, wg_tensor **eigenvectors);
 WG_API wg_tensor *wg_eigvalsh(wg_tensor *a); /* the eigenvalues alone */
 
 /* A = U diag(S) V^T with orthonormal columns of U and V, and S in descending order, >= 0.
  * a: (..., M, N)   K = min(M, N)   ->   U (..., M, K), S (..., K), V^T (..., K, N); with
- * full_matrices U (..., M, M), V^T (..., N, N). Pass NULL for what is not needed. Returns 0 or -1.
- * Some singular vectors have no derivative: of singular values that are equal but for rounding, of
- * a singular value 0 where M != N, and the vectors that full_matrices adds. Backward and forward
- * mode through them fail; backward through S alone does not.
+ * full_matrices U (..., M, M), V^T (..., N, N). Pass NULL for outputs that you do not need. Returns
+ * 0 or -1. Some singular vectors have no derivative: of singular values that are equal but for
+ * rounding, of a singular value 0 where M != N, and the vectors that full_matrices adds. Backward
+ * and forward mode through them fail; backward through S alone works.
  * [scope; SHAPE, DTYPE, ARGUMENT for infinite elements and NaN; GRADIENT in backward] */
 WG_API int wg_svd(wg_tensor *a, bool full_matrices, wg_tensor **u, wg_tensor **s, wg_tensor **vt);
 WG_API wg_tensor *wg_svdvals(wg_tensor *a); /* S alone */
@@ -1000,17 +1003,17 @@ WG_API wg_tensor *wg_matrix_norm(wg_tensor *a, wg_matrix_norm_order order, bool 
 
 /* ---- Fourier transforms (ops/fft/fft.c) ---- */
 
-/* What a transform of n numbers is multiplied by: PyTorch's norm. */
+/* The factors of the transforms of n numbers: PyTorch's norm. */
 typedef enum wg_fft_norm {
     WG_FFT_BACKWARD, /* the inverse by 1/n: the default of PyTorch and NumPy */
     WG_FFT_ORTHO,    /* both by 1/sqrt(n) */
     WG_FFT_FORWARD   /* fft by 1/n, the inverse not at all */
 } wg_fft_norm;
 
-/* Transforms along some axes, one after the other. Complex numbers are pairs (re, im) on the last
- * axis, as torch.view_as_real gives them, and axes are counted without it: -1 is the axis before
- * the pairs. `sizes` has one for each axis; NULL, or a size 0, is that of x. Another size n cuts
- * the numbers of the axis to the first n, or adds zeros behind them. Derivatives of any order are
+/* Transforms along the given axes in turn. Complex numbers are pairs (re, im) on the last axis, as
+ * torch.view_as_real gives them, and axes are counted without it: -1 is the axis before the pairs.
+ * `sizes` has a size for each axis; NULL, or a size 0, keeps the size of x. Another size n keeps
+ * the first n numbers of the axis, or appends zeros to them. Derivatives of any order are
  * transforms again. Integers are cast to f32; bf16 is computed in f32. */
 
 /* y_k = sum_j x_j e^(-2 pi i j k / n).
@@ -1050,8 +1053,8 @@ typedef struct wg_conv_options {
     int64_t dilation[3];       /* from element to element of a window; default 1 */
     int64_t output_padding[3]; /* conv_transpose alone: places more at the end of the axis */
     int64_t groups;            /* channels are cut into so many groups of their own; default 1 */
-    bool same_padding;         /* conv alone: such a padding that y has the size of x, as PyTorch's
-                                  "same"; with a stride of 1 */
+    bool same_padding;         /* conv alone: pads so that y has the size of x, as PyTorch's "same";
+                                  with a stride of 1 */
 } wg_conv_options;
 
 /* What networks call convolution, a correlation: each output channel is the sum, over the channels
