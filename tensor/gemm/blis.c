@@ -1,26 +1,34 @@
-/* BLIS's products. Only this file includes BLIS, and only its public typed interface, of BLIS 0.9
- * to 2.x. Its docs/Multithreading.md says of calls with a rntm_t, which are the ones used here:
- * "This method has the benefit of being thread-safe [...] your application can spawn two threads at
- * the application level, with each thread requesting different degrees of parallelism". BLIS ends
- * the program where it has no memory for its buffers, some 20 MB for each thread. */
+/* Matrix products by BLIS. Only this file includes BLIS, and only its public typed interface, of
+ * BLIS 0.9 to 2.x. BLIS's docs/Multithreading.md says of calls with a rntm_t, as used here: "This
+ * method has the benefit of being thread-safe [...] your application can spawn two threads at the
+ * application level, with each thread requesting different degrees of parallelism". BLIS ends the
+ * program if it has no memory for its buffers, some 20 MB for each thread. */
 #include "config.h"
 
 #include "tensor/gemm/gemm.h"
 
 #ifdef WG_BLIS
-
 #include <blis.h>
+#endif
 
 const char *wg__blis_version(void) {
+#ifdef WG_BLIS
     return bli_info_get_version_str();
+#else
+    return "none";
+#endif
 }
 
-/* Where BLIS_ARCH_TYPE is set, BLIS can be asked only once it is initialised. */
 const char *wg__blis_family(void) {
-    bli_init();
+#ifdef WG_BLIS
+    bli_init(); /* the query needs it where BLIS_ARCH_TYPE is set */
     return bli_arch_string(bli_arch_query_id());
+#else
+    return "none";
+#endif
 }
 
+#ifdef WG_BLIS
 /* BLIS refuses a stride of 0 and strides that make rows overlap, even along an axis of size 1,
  * where the stride is never used. So these axes get a stride as long as the whole matrix. */
 static wg__matrix with_valid_strides(wg__matrix a, int64_t rows, int64_t columns) {
@@ -57,18 +65,8 @@ bool wg__blis_gemm(const wg__product *p) {
 }
 
 #else
-
-const char *wg__blis_version(void) {
-    return "none";
-}
-
-const char *wg__blis_family(void) {
-    return "none";
-}
-
 bool wg__blis_gemm(const wg__product *p) {
     (void)p;
     return false;
 }
-
 #endif

@@ -108,30 +108,37 @@ static void multiply_outer(int64_t begin, int64_t end, void *context) {
     }
 }
 
-/* Not for m == 1 or n < SKINNY: the matrix-vector kernels split those over threads. */
-static bool is_outer(const wg__product *p) {
-    return p->k == 1 && p->beta == 0 && p->m > 1 && p->n >= SKINNY && !p->row &&
-           p->b.column_stride == 1 && p->c.column_stride == 1;
-}
-
-static bool has_dots(const wg__product *p) {
-    return (p->a.column_stride == 1 && p->b.row_stride == 1) || p->k <= 1;
-}
-
-static bool has_columns(const wg__product *p) {
-    return p->n == 1 && p->a.row_stride == 1 && p->c.row_stride == 1;
-}
-
-/* True if B has so few columns that row_products or add_columns computes the product. */
-static bool has_few_vectors(const wg__product *p) {
-    if (p->n == 1)
-        return has_dots(p) || has_columns(p);
-    return p->n <= FEW && p->m >= MANY / (p->k + 1) && p->k > 1 && has_dots(p);
-}
-
-static bool is_tiny(const wg__product *p) {
-    return p->m != 1 && p->n != 1 && p->k <= WG__SMALL_K && p->m <= TINY && p->n <= TINY &&
-           p->m * p->n * p->k <= TINY && p->c.column_stride == 1;
+/* Computes the product if one side has so few vectors that row_products or add_columns is fastest.
+ * Otherwise returns false and does nothing. */
+static bool multiply_vectors(wg__product *p) {
+    const bool transposes = p->n != 1 && (p->m == 1 || p->n >= p->m);
+    wg__product v = transposes ? wg__product_transposed(p) : *p;
+    const bool has_dots = (v.a.column_stride == 1 && v.b.row_stride == 1) || v.k <= 1;
+    const bool has_columns = v.n == 1 && v.a.row_stride == 1 && v.c.row_stride == 1;
+    const bool is_large = v.n <= FEW && v.m >= MANY / (v.k + 1) && v.k > 1;
+    if (v.n == 1 ? !has_dots && !has_columns : !is_large || !has_dots)
+        return false;
+    wg__product_place_row(p);
+    v.beta = p->beta;
+    /* For k = 1 a dot product of a single element would be slower. */
+    if (!has_dots || (v.k <= 1 && has_columns)) {
+        wg__parallel_for(v.m, COLUMN_CHUNK, add_columns, &v);
+        return true;
+    }
+    wg__row_products rows = {.a = v.a.data,
+                             .a_stride = v.a.row_stride,
+                             .n = v.k,
+                             .x = v.b.data,
+                             .x_rows = v.n,
+                             .x_stride = v.b.column_stride,
+                             .alpha = v.alpha,
+                             .beta = v.beta,
+                             .y = v.c.data,
+                             .y_stride = v.c.column_stride,
+                             .y_step = v.c.row_stride};
+    wg__parallel_for(v.m, 1 + CHUNK / (v.k + 1), wg__simd_for(v.dtype)->products.row_products,
+                     &rows);
+    return true;
 }
 
 /* Computes a small product by BLIS, or by the blocks of large.c: in deterministic mode, where BLIS
@@ -165,16 +172,6 @@ static void multiply_strips(int64_t begin, int64_t end, void *context) {
 
 /* ---- The choice ---- */
 
-/* A sum of no products is 0: C = row or beta C. */
-static void multiply_nothing(wg__product *p) {
-    wg__product_place_row(p);
-    for (int64_t i = 0; i < p->m && p->beta != 1; i++)
-        for (int64_t j = 0; j < p->n; j++) {
-            void *c = wg__matrix_at(p->dtype, p->c, i, j).data;
-            wg__set_element(p->dtype, c, p->beta == 0 ? 0 : p->beta * wg__element(p->dtype, c));
-        }
-}
-
 void wg__gemm(const wg__product *product) {
     wg__product p = *product;
     if (p.m == 0 || p.n == 0)
@@ -187,8 +184,13 @@ void wg__gemm(const wg__product *product) {
                          &p);
         return;
     }
-    if (p.k == 0) {
-        multiply_nothing(&p);
+    if (p.k == 0) { /* C = row or beta C */
+        wg__product_place_row(&p);
+        for (int64_t i = 0; i < p.m && p.beta != 1; i++)
+            for (int64_t j = 0; j < p.n; j++) {
+                void *c = wg__matrix_at(p.dtype, p.c, i, j).data;
+                wg__set_element(p.dtype, c, p.beta == 0 ? 0 : p.beta * wg__element(p.dtype, c));
+            }
         return;
     }
     const double multiply_adds = (double)p.m * (double)p.n * (double)p.k;
@@ -198,44 +200,28 @@ void wg__gemm(const wg__product *product) {
                                     : wg__gemm_kernel_of_panels(p.dtype));
         return;
     }
-    if (is_tiny(&p)) {
+    const bool is_tiny = p.m != 1 && p.n != 1 && p.k <= WG__SMALL_K && p.m <= TINY && p.n <= TINY &&
+                         p.m * p.n * p.k <= TINY && p.c.column_stride == 1;
+    if (is_tiny) {
         wg__product_place_row(&p);
         wg__simd_for(p.dtype)->products.small(p.m, p.n, p.k, p.alpha, p.a.data, p.a.row_stride,
                                               p.a.column_stride, p.b.data, p.b.row_stride,
                                               p.b.column_stride, p.beta, p.c.data, p.c.row_stride);
         return;
     }
-    if (is_outer(&p)) {
+    /* Not for m == 1 or n < SKINNY: the matrix-vector kernels split those over threads. */
+    const bool is_outer = p.k == 1 && p.beta == 0 && p.m > 1 && p.n >= SKINNY && !p.row &&
+                          p.b.column_stride == 1 && p.c.column_stride == 1;
+    if (is_outer) {
         wg__parallel_for(p.m, 1 + CHUNK / p.n, multiply_outer, &p);
+    } else if (multiply_vectors(&p)) {
         return;
-    }
-    const bool transposes = p.n != 1 && (p.m == 1 || p.n >= p.m);
-    wg__product with_vectors = transposes ? wg__product_transposed(&p) : p;
-    const bool few = has_few_vectors(&with_vectors);
-    if (few || multiply_adds <= SMALL)
+    } else if (multiply_adds <= SMALL) {
         wg__product_place_row(&p);
-    with_vectors.beta = p.beta;
-    if (few && has_dots(&with_vectors) && !(p.k <= 1 && has_columns(&with_vectors))) {
-        const wg__product *v = &with_vectors;
-        wg__row_products rows = {.a = v->a.data,
-                                 .a_stride = v->a.row_stride,
-                                 .n = v->k,
-                                 .x = v->b.data,
-                                 .x_rows = v->n,
-                                 .x_stride = v->b.column_stride,
-                                 .alpha = v->alpha,
-                                 .beta = v->beta,
-                                 .y = v->c.data,
-                                 .y_stride = v->c.column_stride,
-                                 .y_step = v->c.row_stride};
-        wg__parallel_for(with_vectors.m, 1 + CHUNK / (p.k + 1),
-                         wg__simd_for(p.dtype)->products.row_products, &rows);
-    } else if (few) /* also with k = 1, where a dot product of one element would be slower */
-        wg__parallel_for(with_vectors.m, COLUMN_CHUNK, add_columns, &with_vectors);
-    else if (multiply_adds <= SMALL)
         multiply_by_blis(&p);
-    else if (wg__smaller(p.m, p.n) < SKINNY)
+    } else if (wg__smaller(p.m, p.n) < SKINNY) {
         wg__parallel_for(wg__larger(p.m, p.n), STRIP, multiply_strips, &p);
-    else
+    } else {
         wg__gemm_large(&p, wg__gemm_kernel_of_panels(p.dtype));
+    }
 }

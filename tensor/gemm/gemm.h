@@ -13,14 +13,14 @@ typedef struct wg__matrix {
     int64_t row_stride, column_stride; /* in elements; positive along axes longer than 1 */
 } wg__matrix;
 
-/* A matrix B that is not stored: a function writes the parts of it that are packed. (Its columns
- * are the windows of an image, say, which overlap.) A part has at most WG__MOST_GATHERED rows and
+/* A matrix B that is not stored: a function writes the parts that are packed. For example, its
+ * columns are the overlapping windows of an image. A part has at most WG__MOST_GATHERED rows and
  * columns. */
 #define WG__MOST_GATHERED 384
 typedef struct wg__gather {
-    /* Writes `rows` rows from `row` on, of `columns` columns from `column` on. Rows are contiguous
-     * and `step` elements apart; with `down`, columns are. The gaps between them may be
-     * overwritten, but nothing behind the last. Thread safe. */
+    /* Writes `rows` rows from `row` on, of `columns` columns from `column` on. Rows (with `down`,
+     * columns) are contiguous and `step` elements apart. Gaps between them may be overwritten, but
+     * nothing behind the last one. Thread safe. */
     void (*read)(const void *context, int64_t row, int64_t rows, int64_t column, int64_t columns,
                  int64_t step, void *to);
     const void *context;
@@ -38,8 +38,8 @@ typedef struct wg__gather {
  *     for l = 0, 2, 4, ...:   c = fma(a_i(l+1), b_(l+1)j, c),   c = fma(a_il, b_lj, c)
  *
  * where numbers beyond an odd k are 0. This is the order of AVX512-BF16, which takes numbers and
- * sums below 2^-126 for 0; other processors keep them. AMX has an order of its own, and takes them
- * for 0, too: it adds 32 numbers of k at a time,
+ * sums below 2^-126 for 0; other processors keep them. AMX takes them for 0, too, and adds 32
+ * numbers of k at a time in another order:
  *
  *     for l = 0, 32, 64, ...:
  *         even = 0,  for s = 0, 2, ... 30:   even = fma(a_i(l+s), b_(l+s)j, even)
@@ -63,7 +63,7 @@ void wg__gemm(const wg__product *product);
 
 /* The floating-point operations, two for each multiply-add, of all f32 and f64 products that this
  * thread has requested. An op that runs products on several threads at once saves the counter
- * before and sets it afterwards. */
+ * before them and sets it afterwards. */
 extern _Thread_local double wg__product_flops;
 
 static inline wg__matrix wg__transposed(wg__matrix x) {
@@ -86,14 +86,14 @@ static inline wg__matrix wg__matrix_at(wg_dtype dtype, wg__matrix x, int64_t i, 
 int wg__bf16_product(const wg__bf16_kernels *kernels, int count,
                      const wg__quantized_product *products);
 
-/* W in blocks of integers. For the x16 quantizations, weight_stride is the bytes of one row. */
+/* W in blocks of integers. For the x16 quantizations, too, weight_stride is the bytes of a row. */
 int wg__block_product(wg_quantization quantization, int count,
                       const wg__quantized_product *products);
 
 /* ---- What wg__gemm chooses from ---- */
 
-/* The product of the transposed matrices, C^T = B^T A^T. It must have no row. A gathered B becomes
- * a gathered A, which the caller has to remember. */
+/* The product of the transposed matrices, C^T = B^T A^T. The product must have no row. A gathered B
+ * becomes a gathered A; the record does not say so, the caller must. */
 wg__product wg__product_transposed(const wg__product *product);
 
 /* Copies `row`, if there is one, into C and sets beta to 1. */
@@ -122,8 +122,8 @@ void wg__gemm_large(const wg__product *product, wg__gemm_kernel kernel);
  * nothing done, in a build without BLIS and if BLIS has no kernels for this processor: blis.c. */
 bool wg__blis_gemm(const wg__product *product);
 
-/* The version of BLIS, and the processors for which it has chosen its kernels: "zen"; "generic" for
- * the portable kernels; "none" in a build without BLIS. */
+/* The version of BLIS, and the processor family of its kernels: "zen"; "generic" for the portable
+ * kernels. Both are "none" in a build without BLIS. */
 const char *wg__blis_version(void);
 const char *wg__blis_family(void);
 

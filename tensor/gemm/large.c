@@ -1,20 +1,20 @@
-/* Large products.
+/* Large products of matrices in blocks that fit into the caches.
  *
- *            B, packed in blocks of columns, by one worker each
+ *            B, packed in blocks of columns, each by one worker
  *           +---+---+---+
- *     A     |   |   |   |     k is cut into pieces, and C accumulates one piece after the other.
- *    +---+  +---+---+---+     The operand with the shorter side (here A) is packed first, a few
- *    |   |  |   |   |   |     pieces at a time, and shared by all workers. The other operand is
- *    +---+  +---+---+---+     packed block by block by the worker that multiplies the block. Each
- *    |   |  |   |   |   |     operand is packed once; where the kernel can read A unpacked, A is
- *    +---+  +---+---+---+     not packed at all.
+ *     A     |   |   |   |     k is cut into pieces, and C accumulates piece by piece. The operand
+ *    +---+  +---+---+---+     with the shorter side (here A) is packed first, a few pieces at a
+ *    |   |  |   |   |   |     time, and shared by all workers. The longer operand (here B) is
+ *    +---+  +---+---+---+     packed block by block; the worker that packs a block multiplies it.
+ *    |   |  |   |   |   |     Each operand is packed once; where the kernel can read A unpacked,
+ *    +---+  +---+---+---+     A is not packed at all.
  *
  * A block and a CHUNK of A stay in the L2 cache of a core, and one sliver of the block, as wide as
  * a tile, in its L1 cache.
  *
  * The next block is prefetched from memory while this one is multiplied: packing an operand that is
  * in no cache takes two to three times as long. `row` is added to the tiles of the first piece, so
- * a product of one piece writes C once and does not read it.
+ * a product with a single piece writes C once and does not read it.
  *
  * Workers pack the shared operand together; then each takes the next free block until none is left.
  * The pieces depend on k alone, and the order of a tile's sums on the pieces alone, so the bits are
@@ -62,7 +62,7 @@ enum { PACK_BYTES = 32 << 10 };
 /* How far beyond the end of a packed sliver a kernel may read. */
 enum { SLIVER_ROOM = 64 };
 
-/* The largest tile: as many rows as columns. */
+/* The largest tile is a square. */
 enum { MOST_WIDTH_BYTES = WG__PANEL_VECTORS * 64, MOST_WIDTH = MOST_WIDTH_BYTES / 4 };
 
 wg__product wg__product_transposed(const wg__product *product) {
@@ -143,7 +143,7 @@ typedef struct blocks {
     int64_t chunks;                  /* of A, if it is shared */
     int threads;
     char *workspaces;
-    int64_t workspace_bytes; /* of one worker */
+    int64_t workspace_bytes; /* of each worker */
     atomic_int_fast64_t next_sliver;
 } blocks;
 
@@ -151,10 +151,6 @@ typedef struct blocks {
 typedef struct range {
     int64_t first, slivers;
 } range;
-
-static int64_t piece_length(const blocks *p, int64_t piece) {
-    return wg__smaller(p->piece, p->product.k - piece * p->piece);
-}
 
 /* The part of an operand in some slivers and one piece: `count` vectors of k elements. */
 typedef struct source {
@@ -169,7 +165,7 @@ static source source_of(const blocks *p, const operand *o, range slivers, int64_
         return (source){0};
     return (source){.data = o->data + (begin * o->stride + l * o->k_stride) * o->size,
                     .count = wg__smaller(slivers.slivers * o->width, o->vectors - begin),
-                    .k = piece_length(p, piece),
+                    .k = wg__smaller(p->piece, p->product.k - l),
                     .stride = o->stride,
                     .k_stride = o->k_stride};
 }
@@ -192,7 +188,8 @@ static void gather_sliver(const blocks *p, const operand *o, int64_t sliver, int
                           char *to) {
     _Alignas(CACHE_LINE) char buffer[(PIECE + 1) * MOST_WIDTH_BYTES + SLIVER_ROOM];
     const wg__gather *gather = p->product.gather;
-    const int64_t begin = sliver * o->width, l = piece * p->piece, k = piece_length(p, piece);
+    const int64_t begin = sliver * o->width, l = piece * p->piece;
+    const int64_t k = wg__smaller(p->piece, p->product.k - l);
     const int64_t count = wg__smaller(o->width, o->vectors - begin);
     if (gather->down) {
         gather->read(gather->context, l, k, begin, count, k, buffer);
@@ -314,7 +311,8 @@ static void multiply_slivers(const blocks *p, int64_t piece, const char *a, rang
     const operand *rows = &p->a;
     const int64_t i = of_a.first * rows->width, j = sliver * p->b.width;
     const int64_t end = wg__smaller(i + of_a.slivers * rows->width, all->m);
-    const int64_t k = piece_length(p, piece), n = wg__smaller(p->b.width, all->n - j);
+    const int64_t k = wg__smaller(p->piece, all->k - piece * p->piece);
+    const int64_t n = wg__smaller(p->b.width, all->n - j);
     const double beta = piece > 0 ? 1 : all->beta;
     const char *row = piece == 0 && all->row ? (const char *)all->row + j * p->size : NULL;
     const bool writes_c =
@@ -360,8 +358,8 @@ static range chunk_of_a(const blocks *p, int64_t chunk) {
     return (range){first, (chunk + 1) * p->a.slivers / p->chunks - first};
 }
 
-/* The chunk to prefetch: the one that is read after this one, if A is read in place by columns. The
- * processor itself prefetches contiguous rows. */
+/* The chunk to prefetch: the next one, if A is read in place by columns. The processor itself
+ * prefetches contiguous rows. */
 static source chunk_after(const blocks *p, int64_t piece, int64_t chunk) {
     const bool same_piece = chunk + 1 < p->chunks, in_cache = p->pieces == 1 && p->chunks == 1;
     if (p->a.is_packed || p->a.k_stride == 1 || in_cache)
@@ -483,7 +481,7 @@ static void set_operands(blocks *p) {
     p->a.is_packed =
         rounded || p->a.is_gathered ||
         !(p->a.k_stride == 1 || (p->a.stride == 1 && p->a.k_stride * p->size % SAME_LINES != 0));
-    const int64_t block = rounded ? 2 * rounded->block_pairs : 1; /* is of one piece */
+    const int64_t block = rounded ? 2 * rounded->block_pairs : 1; /* pieces are whole blocks of k */
     const int64_t packed = rounded ? rounded->pair_bytes / 2 : p->size;
     p->pieces = wg__ceil_divide(product->k, PIECE * WORD / packed);
     p->piece = wg__ceil_divide(wg__ceil_divide(product->k, p->pieces), block) * block;

@@ -4,8 +4,8 @@
  *     weights W^T    +----+
  *                    +----+ depth     First x is packed into tiles. A unit of work is some tiles
  *        x  +------+ +----+           by the outputs of a panel: a piece of the weights at a time
- *           |tiles | |unit|           is packed into the L1 cache and multiplied by all of the
- *           +------+ +----+           unit's tiles.
+ *           |tiles | |unit|           is packed into the L1 cache and multiplied by all tiles of
+ *           +------+ +----+           the unit.
  */
 #include "tensor/gemm/gemm.h"
 
@@ -39,11 +39,7 @@ static int64_t first_row(const bf16_job *j, int64_t tile) {
     return tile * j->p->x_rows / j->tiles;
 }
 
-static int64_t first_tile(const bf16_job *j, int64_t part) {
-    return part * j->tiles / j->parts;
-}
-
-/* In whole blocks. */
+/* The pairs of so many numbers, in whole blocks. */
 static int64_t pairs(const bf16_job *j, int64_t numbers) {
     return wg__ceil_divide(numbers, 2 * j->kernels->block_pairs) * j->kernels->block_pairs;
 }
@@ -101,10 +97,6 @@ static void multiply_piece(const bf16_job *j, bf16_unit *u, int64_t depth) {
     }
 }
 
-static int64_t panels_of(const bf16_job *j, const wg__quantized_product *p) {
-    return wg__ceil_divide(p->outputs, j->kernels->columns);
-}
-
 static void multiply_bf16_units(int64_t begin, int64_t end, void *context) {
     const bf16_job *j = context;
     const int64_t columns = j->kernels->columns;
@@ -114,12 +106,12 @@ static void multiply_bf16_units(int64_t begin, int64_t end, void *context) {
     for (int64_t i = begin; i < end; i++) {
         int64_t panel = i % j->panels;
         const wg__quantized_product *p = j->p;
-        for (; panel >= panels_of(j, p); p++)
-            panel -= panels_of(j, p);
+        for (; panel >= wg__ceil_divide(p->outputs, columns); p++)
+            panel -= wg__ceil_divide(p->outputs, columns);
         const int64_t part = i / j->panels, output = panel * columns;
         u.p = p;
-        u.from = first_tile(j, part);
-        u.to = first_tile(j, part + 1);
+        u.from = part * j->tiles / j->parts;
+        u.to = (part + 1) * j->tiles / j->parts;
         u.output = output;
         u.count = wg__smaller(columns, p->outputs - output);
         u.row = first_row(j, u.from);
@@ -144,7 +136,7 @@ int wg__bf16_product(const wg__bf16_kernels *kernels, int count,
                   .depth = 2 * PANEL_BYTES / (kernels->columns * kernels->pair_bytes),
                   .tiles = wg__ceil_divide(x_rows, kernels->tile_rows)};
     for (int i = 0; i < count; i++)
-        j.panels += panels_of(&j, &products[i]);
+        j.panels += wg__ceil_divide(products[i].outputs, kernels->columns);
     if (j.panels == 0 || x_rows == 0)
         return 0;
     j.parts = wg__ceil_divide(j.tiles, BF16_ROWS / kernels->tile_rows);
@@ -179,29 +171,24 @@ typedef struct block_job {
     uint8_t *tiles;
 } block_job;
 
-static int64_t rows_of_tile(const block_job *j, int64_t tile) {
-    return wg__smaller(j->kernels->tile_rows, j->p->x_rows - tile * j->kernels->tile_rows);
-}
-
-static uint8_t *tile_at(const block_job *j, int64_t tile) {
-    return j->tiles + tile * j->kernels->tile_rows * j->blocks * WG__TILE_BLOCK;
-}
-
 static void quantize_tiles(int64_t begin, int64_t end, void *context) {
     const block_job *j = context;
-    for (int64_t t = begin; t < end; t++)
-        j->kernels->quantise(rows_of_tile(j, t), j->blocks,
-                             j->p->x + t * j->kernels->tile_rows * j->p->x_stride, j->p->x_stride,
-                             j->products->offset, tile_at(j, t));
+    for (int64_t t = begin; t < end; t++) {
+        const int64_t row = t * j->kernels->tile_rows;
+        const int64_t rows = wg__smaller(j->kernels->tile_rows, j->p->x_rows - row);
+        j->kernels->quantize(rows, j->blocks, j->p->x + row * j->p->x_stride, j->p->x_stride,
+                             j->products->offset, j->tiles + row * j->blocks * WG__TILE_BLOCK);
+    }
 }
 
 /* Adds the products of tiles from..to with `count` blocks of 16 rows, from block `first` on. */
 static void multiply_tiles(const block_job *j, int64_t from, int64_t to, int64_t first,
                            int64_t count, const uint8_t *weights, float *sums) {
     for (int64_t t = from; t < to; t++) {
-        const int64_t rows = rows_of_tile(j, t);
-        j->products->multiply(rows, count, weights, tile_at(j, t) + first * rows * WG__TILE_BLOCK,
-                              sums);
+        const int64_t row = t * j->kernels->tile_rows;
+        const int64_t rows = wg__smaller(j->kernels->tile_rows, j->p->x_rows - row);
+        j->products->multiply(rows, count, weights,
+                              j->tiles + (row * j->blocks + first * rows) * WG__TILE_BLOCK, sums);
         sums += rows * WG__GROUP;
     }
 }
@@ -240,17 +227,13 @@ static void multiply_block_unit(const block_job *j, const wg__quantized_product 
         memcpy(p->y + (row + r) * p->y_stride + output, sums + r * WG__GROUP, count_bytes);
 }
 
-static int64_t groups_of(const wg__quantized_product *p) {
-    return wg__ceil_divide(p->outputs, WG__GROUP);
-}
-
 static void multiply_block_units(int64_t begin, int64_t end, void *context) {
     const block_job *j = context;
     for (int64_t u = begin; u < end; u++) {
         int64_t group = u % j->groups;
         const wg__quantized_product *p = j->p;
-        for (; group >= groups_of(p); p++)
-            group -= groups_of(p);
+        for (; group >= wg__ceil_divide(p->outputs, WG__GROUP); p++)
+            group -= wg__ceil_divide(p->outputs, WG__GROUP);
         multiply_block_unit(j, p, u / j->groups * BLOCK_ROWS, group * WG__GROUP);
     }
 }
@@ -267,7 +250,7 @@ int wg__block_product(wg_quantization quantization, int count,
                    .products = of_a_row == WG_QUANTIZATION_Q8_0 ? &kernels->q8_0 : &kernels->q4_0,
                    .blocks = n / WG__BLOCK};
     for (int i = 0; i < count; i++)
-        j.groups += groups_of(&products[i]);
+        j.groups += wg__ceil_divide(products[i].outputs, WG__GROUP);
     if (j.groups == 0 || x_rows == 0)
         return 0;
     j.tiles = wg__alloc_array(wg__times(wg__times(x_rows, j.blocks), WG__TILE_BLOCK), 1);

@@ -312,7 +312,7 @@ static inline lane put_levels(const vector *numbers, real inverse, int64_t rows,
     return sum[0];
 }
 
-static void quantise(int64_t rows, int64_t blocks, const float *x, int64_t x_stride, int32_t offset,
+static void quantize(int64_t rows, int64_t blocks, const float *x, int64_t x_stride, int32_t offset,
                      void *tiles) {
     uint8_t *tile = tiles;
     for (int64_t block = 0; block < blocks; block++, tile += rows * WG__TILE_BLOCK) {
@@ -344,7 +344,7 @@ extern const wg__block_kernels WG__TABLE;
 const wg__block_kernels WG__TABLE = {
     .name = WG__TEXT(WG_SIMD),
     .tile_rows = WG__I8_ROWS,
-    .quantise = quantise,
+    .quantize = quantize,
     .q8_0 = {LEVEL_OFFSET, multiply_q8_0},
     .q4_0 = {-8, multiply_q4_0},
 };

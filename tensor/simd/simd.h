@@ -510,7 +510,7 @@ typedef struct wg__block_kernels {
     /* Quantizes rows of x, x_stride apart, of 32 * `blocks` numbers each, into a tile. The scale of
      * a block is its largest magnitude / 127, or NaN if a number is not finite; a level is a number
      * times the inverse of the scale, rounded to the nearest integer, ties to even. */
-    void (*quantise)(int64_t rows, int64_t blocks, const float *x, int64_t x_stride, int32_t offset,
+    void (*quantize)(int64_t rows, int64_t blocks, const float *x, int64_t x_stride, int32_t offset,
                      void *tile);
 
     wg__block_products q8_0, q4_0;

@@ -49,7 +49,7 @@ static void assert_tile(const wg__block_kernels *kernels, int rows, float (*x)[C
     static rounded expected;
     uint8_t tile[ROWS * BLOCKS * WG__TILE_BLOCK];
     round_rows(x, &expected);
-    kernels->quantise(rows, BLOCKS, x[0], COLUMNS, -8, tile);
+    kernels->quantize(rows, BLOCKS, x[0], COLUMNS, -8, tile);
     for (int b = 0; b < BLOCKS; b++)
         for (int r = 0; r < rows; r++) {
             const uint8_t *block = tile + b * rows * WG__TILE_BLOCK;
@@ -92,7 +92,7 @@ START_TEST(the_scale_of_a_block_that_is_not_finite_is_nan) {
                 draw_rows(2, x);
                 x[0][32 + at] = bad[i];
                 uint8_t tile[BLOCKS * WG__TILE_BLOCK];
-                kernels->quantise(1, BLOCKS, x[0], COLUMNS, 1, tile);
+                kernels->quantize(1, BLOCKS, x[0], COLUMNS, 1, tile);
                 for (int b = 0; b < BLOCKS; b++) {
                     float scale;
                     memcpy(&scale, tile + b * WG__TILE_BLOCK + 32, sizeof scale);
@@ -142,7 +142,7 @@ static void assert_products(const wg__block_kernels *kernels, wg_quantization qu
     draw_group(&generator, quantization, group, levels, scales);
     const wg__block_products *products =
         quantization == WG_QUANTIZATION_Q8_0 ? &kernels->q8_0 : &kernels->q4_0;
-    kernels->quantise(rows, BLOCKS, x[0], COLUMNS, products->offset, tile);
+    kernels->quantize(rows, BLOCKS, x[0], COLUMNS, products->offset, tile);
     for (int i = 0; i < rows * OUTPUTS; i++)
         sums[i] = (float)i;
     products->multiply(rows, BLOCKS, group, tile, sums);
