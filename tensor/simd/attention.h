@@ -1,9 +1,9 @@
-/* Rows of attention's weights and of their gradient (simd.h says what each computes). A row has
- * room for whole vectors: elements of the last vector beyond n are read, ignored, and set to 0. */
+/* Rows of attention's weights and of their gradient (contracts in simd.h). A row has room for whole
+ * vectors: elements of the last vector beyond n are read, ignored, and set to 0. */
 
 static const lane lane_numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
-/* v in the first n lanes, `rest` in the others. */
+/* v in the first n lanes, `rest` in the lanes beyond. */
 static inline vector first_lanes(vector v, int64_t n, real rest) {
     lanes numbers;
     memcpy(&numbers, lane_numbers, sizeof numbers);
@@ -41,7 +41,7 @@ WG__ALWAYS_INLINE double weigh(const bool has_bias, const bool has_keep, int64_t
 
 static double row_attention(int64_t n, const void *bias, const void *keep, void *scores,
                             double *log_sum_exp) {
-    const real none = 0; /* stands for NULL and is never read */
+    const real none = 0; /* in place of NULL; never read */
     if (!bias && !keep)
         return weigh(false, false, n, &none, &none, scores, log_sum_exp);
     if (!keep)
@@ -76,8 +76,8 @@ WG__ALWAYS_INLINE void weigh_vjp(const bool has_bias, const bool has_keep, int64
 
 static void row_attention_vjp(int64_t n, const void *bias, const void *keep, double log_sum_exp,
                               double scale, void *scores, void *gradient) {
-    const real none = 0 /* stands for NULL and is never read */, shift = (real)log_sum_exp,
-               factor = (real)scale;
+    const real none = 0; /* in place of NULL; never read */
+    const real shift = (real)log_sum_exp, factor = (real)scale;
     if (!bias && !keep)
         weigh_vjp(false, false, n, &none, &none, shift, factor, scores, gradient);
     else if (!keep)
@@ -106,10 +106,10 @@ static void mask_to_bias(int64_t n, const bool *mask, int64_t step, void *bias) 
 
 /* ---- Products of several heads ----
  *
- * Products of rows of several heads at once (simd.h says what each computes). The processor
- * prefetches the matrices of all heads at the same time, so the latency at the start of a short
- * matrix is paid once and not once a head. Three heads of 160 keys of width 64 are read at 37 GB/s
- * together and at 22 GB/s one by one. */
+ * Products of rows of several heads at once (contracts in simd.h). The processor prefetches the
+ * matrices of all heads at the same time, so the latency at the start of a short matrix is paid
+ * once and not once a head. Three heads of 160 keys of width 64 are read at 37 GB/s together and at
+ * 22 GB/s one by one. */
 
 WG__ALWAYS_INLINE void dots_of_heads(const int heads, const wg__head_products *p) {
     const int64_t n = p->width, whole = n / LANES * LANES;

@@ -1,6 +1,6 @@
-/* Distances of a point from many others, and their gradients.
+/* Distances of a point a from many points b, and their gradients.
  *
- * Distances: a lane is one of the others, whose coordinates lie side by side,
+ * Distances: a lane is a point of b. Coordinate c of all points is contiguous,
  *
  *     b_row 0:  b0[0]  b1[0]  b2[0] ...        coordinate 0 of all
  *     b_row 1:  b0[1]  b1[1]  b2[1] ...
@@ -9,25 +9,21 @@
 
 enum { DISTANCE_VECTORS = 4 }; /* that stay in registers */
 
-static inline vector absolute(vector x) {
-    return choose(x < 0, -x, x);
-}
-
-/* Joins the difference of one coordinate into the sum or the maximum. */
+/* Adds the difference of a coordinate to the sum, or updates the maximum with it. */
 WG__ALWAYS_INLINE vector joined(const wg__distance kind, vector sum, vector difference, vector p) {
     switch (kind) {
     case WG__DISTANCE_SUM:
-        return sum + absolute(difference);
+        return sum + magnitude(difference);
     case WG__DISTANCE_SQUARES:
         return sum + difference * difference;
     case WG__DISTANCE_MAX: { /* a NaN stays */
-        const vector size = absolute(difference);
+        const vector size = magnitude(difference);
         return choose((size > sum) | (size != size), size, sum);
     }
     case WG__DISTANCE_COUNT:
         return sum + choose(difference != 0, (real)1 + (vector){0}, (vector){0});
     default:
-        return sum + vector_pow(absolute(difference), p);
+        return sum + vector_pow(magnitude(difference), p);
     }
 }
 
@@ -94,9 +90,9 @@ WG__ALWAYS_INLINE vector slope(const wg__distance kind, vector difference, vecto
     case WG__DISTANCE_SQUARES:
         return difference;
     case WG__DISTANCE_MAX:
-        return choose(absolute(difference) == distance, sign, zero);
+        return choose(magnitude(difference) == distance, sign, zero);
     default:
-        return choose(difference == 0, zero, sign * vector_pow(absolute(difference), p - 1));
+        return choose(difference == 0, zero, sign * vector_pow(magnitude(difference), p - 1));
     }
 }
 

@@ -4,12 +4,12 @@
  *     column j      | done: L and U of     | j | to come |
  *                   | columns before j     |   |         |
  *
- * Left-looking: column j takes the products of all earlier columns before it is finished, so that a
- * vector of it stays in a register meanwhile. */
+ * Left-looking: the products of all earlier columns are subtracted from column j before it is
+ * finished, so a vector of the column stays in a register meanwhile. */
 
 enum {
-    TRIANGLE = 8, /* columns that are solved by scalars before the rows beyond take them */
-    ROW = 128     /* factors of a row that are copied side by side */
+    TRIANGLE = 8, /* columns solved by scalars before their products are subtracted below */
+    ROW = 128     /* factors of a row in a contiguous copy */
 };
 
 /* y[r] -= sum_k factor_(k, r) column_k for R columns y, V vectors of rows at a time. Factor (k, r)
@@ -125,7 +125,8 @@ static int64_t lu_factors(int64_t n, void *matrix, int32_t *pivots) {
     return info;
 }
 
-/* k columns of b, of which the first rows may be 0 in identity matrices. */
+/* Solves for k columns of b. Leading zeros of the columns, as in an identity matrix, are skipped.
+ */
 static void lu_solve(int64_t n, int64_t k, const void *factors, const int32_t *pivots,
                      void *right) {
     const real *a = factors;
@@ -154,7 +155,7 @@ static void lu_solve(int64_t n, int64_t k, const void *factors, const int32_t *p
     }
 }
 
-/* k columns of b. */
+/* Solves for k columns of b. */
 static void triangular_solve(int64_t n, int64_t k, bool upper, bool unit, const void *triangle,
                              void *right) {
     const real *a = triangle;
@@ -172,7 +173,7 @@ static void triangular_solve(int64_t n, int64_t k, bool upper, bool unit, const 
             solve_lower(1, unit, n, n, 0, a, b + j * n, n);
 }
 
-/* Subtracts the products of `count` columns before them, from row j on, from R columns. */
+/* Subtracts the products of `count` earlier columns from R columns, from row j on. */
 WG__ALWAYS_INLINE void subtract_before(const int R, int64_t n, int64_t j, int64_t count,
                                        const real *before, real *columns) {
     real factors[4 * ROW];
@@ -185,8 +186,8 @@ WG__ALWAYS_INLINE void subtract_before(const int R, int64_t n, int64_t j, int64_
     }
 }
 
-/* The lower triangle; elements of the upper one are overwritten. Four columns take the products of
- * those before them together. Returns LAPACK's INFO. */
+/* The lower triangle; the upper triangle is overwritten. The products of earlier columns are
+ * subtracted from four columns at a time. Returns LAPACK's INFO. */
 static int64_t cholesky_factor(int64_t n, void *matrix) {
     enum { TOGETHER = 4 };
     real *a = matrix;
@@ -197,7 +198,7 @@ static int64_t cholesky_factor(int64_t n, void *matrix) {
             subtract_before(TOGETHER, n, begin, begin, a, a + begin * n);
         for (int64_t j = begin; j < end; j++) {
             real *column = a + j * n;
-            const int64_t first = whole ? begin : 0; /* whose product is not taken yet */
+            const int64_t first = whole ? begin : 0; /* the first column not subtracted yet */
             subtract_before(1, n, j, j - first, a + first * n, column);
             if (!(column[j] > 0))
                 return j + 1;

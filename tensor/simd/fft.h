@@ -1,7 +1,7 @@
 /* Discrete Fourier transforms of LANES lines at a time: a lane is a line.
  *
  *     memory --load--> element 0: | re, a lane each | im |  element 1: | re | im | ...
- *                          | passes, one for each factor of n, from one buffer to the other
+ *                          | passes, one for each factor of n, alternating between two buffers
  *     memory <--store-- the same with the results
  *
  * A pass of radix r (Stockham's, which needs no reordering) turns x, of m = n / (s r) groups, into
@@ -29,8 +29,8 @@ static inline complex_vector minus(complex_vector a, complex_vector b) {
     return (complex_vector){a.re - b.re, a.im - b.im};
 }
 
-/* a times the number at w, or its conjugate. Of a sum of two products each compiler fuses the first
- * with the addition, of a difference gcc for arm64 fuses the second. */
+/* a times the number at w, or its conjugate. In a sum of two products every compiler fuses the
+ * first product with the addition; in a difference gcc for arm64 would fuse the second. */
 static inline complex_vector times(complex_vector a, const real *w) {
     return (complex_vector){a.re * w[0] + a.im * -w[1], a.re * w[1] + a.im * w[0]};
 }
@@ -171,16 +171,12 @@ static real *run_transform(const wg__fft_plan *plan, real *x, real *y) {
 
 /* ---- Loading and storing lines ---- */
 
-/* Rows of whole blocks are transposed, LANES reals at a time. */
-static bool has_rows(const wg__fft_side *side) {
-    return LANES > 1 && side->step == 2 && side->imaginary == 1;
-}
-
+/* Contiguous lines are transposed, LANES reals at a time. */
 static void load_lines(const wg__fft_side *side, const real *x, int64_t lines, int64_t need,
                        real *to) {
     const int64_t count = side->count < need ? side->count : need;
     int64_t j = 0;
-    if (has_rows(side))
+    if (LANES > 1 && side->step == 2 && side->imaginary == 1)
         for (; j + LANES / 2 <= count; j += LANES / 2) {
             vector v[LANES];
             for (int64_t l = 0; l < LANES; l++)
@@ -210,7 +206,7 @@ static void load_lines(const wg__fft_side *side, const real *x, int64_t lines, i
 static void store_lines(const wg__fft_side *side, const real *from, int64_t lines, bool exchange,
                         real scale, real *y) {
     int64_t j = 0;
-    if (has_rows(side))
+    if (LANES > 1 && side->step == 2 && side->imaginary == 1)
         for (; j + LANES / 2 <= side->count; j += LANES / 2) {
             vector v[LANES];
             for (int64_t l = 0; l < LANES; l++)
@@ -251,7 +247,8 @@ static void split_halves(int64_t h, const real *w, const real *z, real *x) {
     }
 }
 
-/* The reverse, of X_0 to X_h, with real and imaginary parts exchanged for the inverse transform. */
+/* The inverse of split_halves, for X_0 to X_h. Real and imaginary parts are exchanged for the
+ * inverse transform. */
 static void join_halves(int64_t h, const real *w, real *x, real *z) {
     store(x + LANES, (vector){0});
     store(x + (2 * h + 1) * LANES, (vector){0});
@@ -264,7 +261,7 @@ static void join_halves(int64_t h, const real *w, real *x, real *z) {
     }
 }
 
-/* For an odd n: fills in the elements behind the middle, conjugates of those before it. */
+/* For an odd n: sets the elements beyond the middle to the conjugates of the earlier elements. */
 static void mirror(int64_t n, real *x) {
     store(x + LANES, (vector){0});
     put(x, 0, exchanged(get(x, 0)));

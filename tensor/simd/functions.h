@@ -20,14 +20,12 @@ static inline vector sigmoid(vector x) {
     return (real)1 / ((real)1 + vector_exp(-x));
 }
 
-/* e^x for x up to about 0, as weights and densities need it. The error is below 1.5 ulp; subnormal
- * results become 0. */
 #if WG__BITS == 32
 typedef uint32_t words __attribute__((vector_size(WG__VECTOR_BYTES)));
 
-/* With x = n log 2 + r, 2^n is made from its bits and e^r is a polynomial (that of the Cephes
- * library). Adding 1.5 2^23 rounds to an integer and leaves it in the low bits. For x below the
- * limit the exponent is meaningless; it is added in unsigned arithmetic, which may wrap around. */
+/* With x = n log 2 + r, 2^n is made from its bits and e^r is a polynomial of the Cephes library.
+ * Adding 1.5 2^23 rounds to an integer and leaves it in the low bits. For x below the limit the
+ * exponent is meaningless; it is added in unsigned arithmetic, which may wrap around. */
 typedef struct exponential {
     vector part;    /* e^r - 1 */
     words exponent; /* n, in the bits of the exponent */
@@ -44,28 +42,30 @@ static inline exponential reduce_exponential(vector x) {
     p = p * r + 5.0000001201e-1f;
     return (exponential){p * (r * r) + r, (words)shifted << 23};
 }
+#endif
 
+/* e^x for x up to about 0, as weights and densities need it. The error is below 1.5 ulp; subnormal
+ * results become 0. */
 static inline vector exp_below(vector x) {
+#if WG__BITS == 32
     const exponential e = reduce_exponential(x);
     const vector scaled = (vector)((words)(e.part + (real)1) + e.exponent);
     return choose(x < -87.33f + (vector){0}, (vector){0}, scaled);
+#else
+    return vector_exp(x);
+#endif
 }
 
-/* e^x - 1 = 2^n (e^r - 1) + (2^n - 1) for such x, with an error below 1 ulp. */
+/* e^x - 1 = 2^n (e^r - 1) + (2^n - 1) for x up to about 0, with an error below 1 ulp. */
 static inline vector expm1_below(vector x) {
+#if WG__BITS == 32
     const exponential e = reduce_exponential(x);
     const vector one = (real)1 + (vector){0}, scale = (vector)((words)one + e.exponent);
     return choose(x < -87.33f + (vector){0}, -one, scale * e.part + (scale - one));
-}
 #else
-static inline vector exp_below(vector x) {
-    return vector_exp(x);
-}
-
-static inline vector expm1_below(vector x) {
     return vector_expm1(x);
-}
 #endif
+}
 
 /* The standard normal distribution: Phi(x), and its density phi(x) = e^(-x^2 / 2) / sqrt(2 pi). */
 typedef struct normal {
@@ -86,24 +86,31 @@ static inline vector scaled_erfc(vector t) {
         scaled = scaled * t + terms[k];
     return scaled;
 }
+#endif
 
-/* SLEEF's erf takes most of the time of a GELU. With z = |x| / sqrt 2,
+/* In f32, SLEEF's erf would take most of the time of a GELU. With z = |x| / sqrt 2,
  *
  *     Phi(-|x|) = erfc(z) / 2 = e^(-x^2 / 2) (e^(z^2) erfc(z)) / 2
  *
  * The exponential serves the density, too. */
 static inline normal standard_normal(vector x) {
+#if WG__BITS == 32
     vector zero = {0};
     vector magnitude = choose(x < zero, -x, x);
     vector t = (real)1 / ((real)1 + (real)(0.42 * M_SQRT1_2) * magnitude);
     vector exponential = exp_below((real)-0.5 * x * x);
     vector tail = (real)0.5 * exponential * scaled_erfc(t);
     return (normal){choose(x > zero, (real)1 - tail, tail), INVERSE_SQRT_TWO_PI * exponential};
+#else
+    return (normal){(real)0.5 * ((real)1 + vector_erf(x * (real)M_SQRT1_2)),
+                    INVERSE_SQRT_TWO_PI * vector_exp((real)-0.5 * x * x)};
+#endif
 }
 
-/* Below 1, x plus x times a polynomial in x^2 (a Chebyshev fit to a relative error of 2e-9); from 1
- * on, 1 - erfc |x|. */
+/* In f32, below 1, x plus x times a polynomial in x^2 (a Chebyshev fit to a relative error of
+ * 2e-9); from 1 on, 1 - erfc |x|. */
 static inline vector erf_of(vector x) {
+#if WG__BITS == 32
     static const real terms[] = {0.128379166f,   -0.37612626f,     0.112835787f,   -0.0268534441f,
                                  0.00518743694f, -0.000800070295f, 7.81714261e-05f};
     const vector zero = {0}, square = x * x, magnitude = choose(x < zero, -x, x);
@@ -113,17 +120,10 @@ static inline vector erf_of(vector x) {
     const vector t = (real)1 / ((real)1 + (real)0.42 * magnitude);
     const vector far = (real)1 - exp_below(-square) * scaled_erfc(t);
     return choose(magnitude >= (real)1 + zero, choose(x < zero, -far, far), x + x * near);
-}
 #else
-static inline normal standard_normal(vector x) {
-    return (normal){(real)0.5 * ((real)1 + vector_erf(x * (real)M_SQRT1_2)),
-                    INVERSE_SQRT_TWO_PI * vector_exp((real)-0.5 * x * x)};
-}
-
-static inline vector erf_of(vector x) {
     return vector_erf(x);
-}
 #endif
+}
 
 static inline vector gelu_slope(vector x) {
     normal at = standard_normal(x);
@@ -214,7 +214,8 @@ static inline vector log1p_anywhere(vector x) {
     return any(is_far) ? choose(is_far, vector_log(x), near) : near;
 }
 
-/* For large x, Stirling's formula; its other terms are below the rounding error. */
+/* For large x, the leading terms of Stirling's formula; its later terms are below the rounding
+ * error. */
 static inline vector lgamma_anywhere(vector x) {
     const vector near = vector_lgamma(x);
     const lanes is_far = x > FAR;
@@ -228,13 +229,6 @@ static inline vector lgamma_anywhere(vector x) {
 #else
 #define REAL_FMOD fmod
 #endif
-
-static inline vector fmod_of_lanes(vector a, vector b) {
-    vector rest = {0};
-    for (int i = 0; i < LANES; i++)
-        rest[i] = REAL_FMOD(a[i], b[i]);
-    return rest;
-}
 
 #if defined(__FMA__)
 /* a - q b, rounded once. */
@@ -250,26 +244,30 @@ static inline vector minus_product(vector a, vector q, vector b) {
 #endif
 }
 
+#endif
+
 /* Exact, as C's. With q = |a| / |b| rounded to an integer, which is the quotient or one more, r =
  * |a| - q |b| lies between -|b| and |b| and is a multiple of the last place of the smaller operand,
- * so it is representable, and so is r + |b|. Larger quotients and special operands are C's. */
+ * so it is representable, and so is r + |b|. C's function computes larger quotients and special
+ * operands. */
 static inline vector vector_fmod(vector a, vector b) {
+#if defined(__FMA__)
     const real rounding = WG__BITS == 32 ? (real)0x1p23 : (real)0x1p52;
     const real limit = WG__BITS == 32 ? (real)0x1p21 : (real)0x1p50;
     const vector zero = {0}, dividend = magnitude(a), divisor = magnitude(b);
     const vector quotient = dividend / divisor;
-    if (any(~((quotient < limit) & (divisor < (real)INFINITY))))
-        return fmod_of_lanes(a, b);
-    const vector rest = minus_product(dividend, (quotient + rounding) - rounding, divisor);
-    const vector positive = choose(rest < zero, rest + divisor, rest);
-    const lanes sign = (lanes)a & (lanes)(-zero);
-    return (vector)((lanes)positive | sign);
-}
-#else
-static inline vector vector_fmod(vector a, vector b) {
-    return fmod_of_lanes(a, b);
-}
+    if (!any(~((quotient < limit) & (divisor < (real)INFINITY)))) {
+        const vector rest = minus_product(dividend, (quotient + rounding) - rounding, divisor);
+        const vector positive = choose(rest < zero, rest + divisor, rest);
+        const lanes sign = (lanes)a & (lanes)(-zero);
+        return (vector)((lanes)positive | sign);
+    }
 #endif
+    vector remainders = {0};
+    for (int i = 0; i < LANES; i++)
+        remainders[i] = REAL_FMOD(a[i], b[i]);
+    return remainders;
+}
 
 /* With the sign of b. */
 static inline vector vector_remainder(vector a, vector b) {
@@ -330,7 +328,7 @@ static inline vector power_of_inverse(vector inverse, int s) {
 
 /* Hurwitz's zeta function, the sum of (x + k)^-s from k = 0, for x > 0 and s from 2 on. Terms are
  * added until the Euler-Maclaurin formula, in B_2k / (2k)! s (s + 1)...(s + 2k - 2) x^(-s - 2k +
- * 1), is exact to double precision for the rest. */
+ * 1), gives the remaining sum to double precision. */
 __attribute__((noinline)) static vector zeta_of_positive(int s, vector x) {
     static const real terms[] = {1. / 12,
                                  -1. / 720,
@@ -435,8 +433,9 @@ static inline vector mish_slope(vector x) {
 
 #if WG__BITS == 64
 /* Box and Muller's two normals of n pairs of uniform numbers in [0, 1), written over them:
- * sqrt(-2 log(1 - u)) times cos(2 pi v) and sin(2 pi v). A quarter of a turn is taken off v
- * exactly; the rest, at most an eighth of a turn, has the polynomials of fdlibm's sin and cos. */
+ * sqrt(-2 log(1 - u)) times cos(2 pi v) and sin(2 pi v). Quarters of a turn are subtracted from v
+ * exactly; fdlibm's polynomials give sin and cos of the remaining angle, at most an eighth of a
+ * turn. */
 __attribute__((noinline)) static void normal_blocks(int64_t blocks, real *u, real *v) {
     static const real sines[] = {-1.66666666666666324348e-01, 8.33333333332248946124e-03,
                                  -1.98412698298579493134e-04, 2.75573137070700676789e-06,
@@ -504,8 +503,9 @@ static inline gated reglu_gate(vector x) {
     return (gated){choose(x <= all(0), all(0), x), choose(x <= all(0), all(0), all(1))};
 }
 
-/* ---- Cross entropy of a logit x and a target t: y = t log(1 + e^-x) + (1 - t) log(1 + e^x), whose
- * logarithms share one. dx = dy ((1 - t) sigmoid(x) - t sigmoid(-x)), dt = -dy x. ---- */
+/* ---- Cross entropy of a logit x and a target t: y = t log(1 + e^-x) + (1 - t) log(1 + e^x). Both
+ * logarithms need log(1 + e^-|x|). dx = dy ((1 - t) sigmoid(x) - t sigmoid(-x)), dt = -dy x. ----
+ */
 
 static inline vector bce(vector x, vector t) {
     const vector flat = vector_log1p(vector_exp(-magnitude(x)));
@@ -514,17 +514,17 @@ static inline vector bce(vector x, vector t) {
            ((real)1 - t) * (choose(positive, x, all(0)) + flat);
 }
 
-/* ---- The slope dx/da of gamma samples by their concentration, for tensors of f32: in f64, as
- * ops/distributions/gamma_slope.c has it for one sample, but the expansions end where the result
- * is exact to 1e-8, less than half the distance of two numbers of f32. ---- */
+/* ---- The slope dx/da of gamma samples by their concentration, for tensors of f32. It is computed
+ * in f64, as in ops/distributions/gamma_slope.c, but the expansions end where the result is exact
+ * to 1e-8, less than half the distance of two numbers of f32. ---- */
 
 #if WG__BITS == 64
 
 /* Most terms of an expansion; a concentration of a takes about 7 sqrt(a). */
 enum { WG__SLOPE_TERMS = 1000000 };
 
-/* By the series S = sum_k x^k / ((a + 1) ... (a + k)). A lane whose terms have become small adds
- * no more, whatever the others do. */
+/* By the series S = sum_k x^k / ((a + 1) ... (a + k)). Each lane stops when its terms have become
+ * small, so its bits do not depend on its neighbours. */
 static inline vector slope_by_series(vector a, vector x) {
     vector term = all(1), slope = all(0), sum = term, sum_of_slopes = slope;
     for (int k = 1; k < WG__SLOPE_TERMS; k++) {
@@ -543,8 +543,7 @@ static inline vector slope_by_series(vector a, vector x) {
     return x / a * (log_ratio * sum - sum_of_slopes);
 }
 
-/* By the continued fraction h, of which Lentz's method keeps c, 1 / c and d; of each a value and
- * its derivative by a. */
+/* By the continued fraction h. Lentz's method keeps c, 1 / c and d, and their derivatives by a. */
 static inline vector slope_by_fraction(vector a, vector x) {
     vector b = x + (real)1 - a, d = (real)1 / b, d_slope = d * d, h = d, h_slope = d_slope;
     vector inverse_c = all(0), inverse_c_slope = inverse_c;

@@ -7,7 +7,7 @@
  *     ...                                   ...                    f32, two words of f32.
  *
  * The BFDOT and BFMMLA of arm64 are not used: they round a sum to odd and take small numbers for 0,
- * or, by FEAT_EBF16, round once for a pair, where gemm.h rounds once for each product. */
+ * or, by FEAT_EBF16, round once for a pair. gemm.h rounds once for each product. */
 #define WG__BITS 32
 #include "tensor/internal.h"
 #include "tensor/simd/simd.h"
@@ -21,7 +21,7 @@
 #include WG__TILES
 #endif
 
-/* As many rows as leave registers for a row of a panel and a word of x. */
+/* The most rows that leave registers for a row of a panel and a word of x. */
 #if defined(WG__TILES)
 #define WG__PAIR_ROWS 32
 #elif defined(__AVX512F__) || defined(__aarch64__)
@@ -52,42 +52,30 @@ static inline vector load_words(const uint8_t *from) {
 #if defined(__AVX512BF16__) || defined(WG__TILES)
 #define WG__WORDS_ARE_PAIRS
 enum { PAIR_WORDS = 1 };
-
-/* The words of LANES pairs of the weight. */
-static inline void split(vector pairs, vector *words) {
-    words[0] = pairs;
-}
 #else
 enum { PAIR_WORDS = 2 };
-
-static inline void split(vector pairs, vector *words) {
-    words[0] = (vector)((lanes)pairs << 16);
-    words[1] = (vector)((lanes)pairs & (lane)-0x10000);
-}
 #endif
 
-#if defined(__AVX512BF16__)
-/* LANES words of x, rounded to bf16; NaN stays NaN. */
-static inline vector words_of(const float *x) {
-    return (vector)_mm512_cvtne2ps_pbh((__m512)load(x + LANES), (__m512)load(x));
-}
-#elif defined(WG__TILES)
+#if defined(WG__TILES) && !defined(__AVX512BF16__)
 /* A word of two numbers, rounded to bf16. */
 static inline lane word_of(float low, float high) {
     return (lane)(wg__f32_to_bf16(low) | (uint32_t)wg__f32_to_bf16(high) << 16);
 }
+#endif
 
+/* LANES words of x; pairs are rounded to bf16, where NaN stays NaN. */
 static inline vector words_of(const float *x) {
+#if defined(__AVX512BF16__)
+    return (vector)_mm512_cvtne2ps_pbh((__m512)load(x + LANES), (__m512)load(x));
+#elif defined(WG__TILES)
     lanes words;
     for (int i = 0; i < LANES; i++)
         words[i] = word_of(x[2 * i], x[2 * i + 1]);
     return (vector)words;
-}
 #else
-static inline vector words_of(const float *x) {
     return load(x);
-}
 #endif
+}
 
 /* ---- Rows of x ---- */
 
@@ -162,22 +150,21 @@ static inline vector load_pairs(const uint8_t *row) {
     return (vector)pairs;
 }
 
-/* Stores pairs[i], the pair i of LANES outputs, in row i of a panel. */
-static inline void store_columns(const vector *pairs, uint8_t *to) {
-    WG__UNROLL for (int i = 0; i < LANES; i++) {
-        vector words[PAIR_WORDS];
-        split(pairs[i], words);
-        for (int w = 0; w < PAIR_WORDS; w++, to += COLUMNS * WORD)
-            memcpy(to, &words[w], sizeof words[w]);
-    }
-}
-
-/* Packs LANES pairs of LANES rows of the weight. */
+/* Packs LANES pairs of LANES rows of the weight: pair i of the rows becomes row i of a panel. */
 static inline void lay_whole(const uint8_t *weight, int64_t stride, uint8_t *to) {
     vector pairs[LANES];
     WG__UNROLL for (int i = 0; i < LANES; i++) pairs[i] = load_pairs(weight + i * stride);
     transpose_vectors(pairs);
-    store_columns(pairs, to);
+    WG__UNROLL for (int i = 0; i < LANES; i++) {
+#ifdef WG__WORDS_ARE_PAIRS
+        const vector words[] = {pairs[i]};
+#else
+        const vector words[] = {(vector)((lanes)pairs[i] << 16),
+                                (vector)((lanes)pairs[i] & (lane)-0x10000)};
+#endif
+        for (int w = 0; w < PAIR_WORDS; w++, to += COLUMNS * WORD)
+            memcpy(to, &words[w], sizeof words[w]);
+    }
 }
 
 static void lay_panel(int64_t outputs, int64_t n, const void *weight, int64_t weight_stride,
@@ -256,57 +243,56 @@ static void multiply(const wg__pair_product *p) {
 
 /* ---- Products of two operands that are rounded to bf16: packing ---- */
 
-/* LANES words of a row from number `at` of its k numbers on, which are `step` apart; zeros beyond
- * the last. Numbers become bf16, in words of f32 where pairs are not multiplied at once. */
-#ifdef WG__WORDS_ARE_PAIRS
+/* LANES words of f32 numbers, rounded to bf16; where a word is a single number, it stays f32. */
 static inline vector rounded_words(const float *x) {
+#ifdef WG__WORDS_ARE_PAIRS
     return words_of(x);
-}
-
-static inline vector narrow_words(const uint16_t *x) {
-    return load_words((const uint8_t *)x);
-}
+#else
+    return rounded_to_bf16(load(x));
 #endif
+}
 
-#if defined(__AVX512BF16__)
-/* Words whose lower halves are the numbers of x and the upper those of y. */
+/* LANES words of bf16 numbers. */
+static inline vector narrow_words(const uint16_t *x) {
+#ifdef WG__WORDS_ARE_PAIRS
+    return load_words((const uint8_t *)x);
+#else
+    lane_bits wide = {0};
+    for (int i = 0; i < LANES; i++)
+        wide[i] = (uint32_t)x[i] << 16;
+    return (vector)wide;
+#endif
+}
+
+#ifdef WG__WORDS_ARE_PAIRS
+/* Words with the numbers of x, rounded to bf16, in the lower halves, and y in the upper halves. */
 static inline vector join_rows(vector x, vector y) {
+#if defined(__AVX512BF16__)
     const __m512i halves = (__m512i)_mm512_cvtne2ps_pbh((__m512)y, (__m512)x);
     static const uint16_t order[32] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,
                                        21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
                                        11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
     return (vector)_mm512_permutexvar_epi16(_mm512_loadu_si512(order), halves);
-}
-
-static inline vector join_narrow_rows(const uint16_t *x, const uint16_t *y) {
-    const __m512i low = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i_u *)x));
-    const __m512i high = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i_u *)y));
-    return (vector)_mm512_or_si512(low, _mm512_slli_epi32(high, 16));
-}
-#elif defined(WG__TILES)
-static inline vector join_rows(vector x, vector y) {
+#else
     lanes words;
     for (int i = 0; i < LANES; i++)
         words[i] = word_of(x[i], y[i]);
     return (vector)words;
+#endif
 }
 
+/* The same of bf16 numbers. */
 static inline vector join_narrow_rows(const uint16_t *x, const uint16_t *y) {
+#if defined(__AVX512BF16__)
+    const __m512i low = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i_u *)x));
+    const __m512i high = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i_u *)y));
+    return (vector)_mm512_or_si512(low, _mm512_slli_epi32(high, 16));
+#else
     lanes words;
     for (int i = 0; i < LANES; i++)
         words[i] = (lane)(x[i] | (uint32_t)y[i] << 16);
     return (vector)words;
-}
-#else
-static inline vector rounded_words(const float *x) {
-    return rounded_to_bf16(load(x));
-}
-
-static inline vector narrow_words(const uint16_t *x) {
-    lane_bits wide = {0};
-    for (int i = 0; i < LANES; i++)
-        wide[i] = (uint32_t)x[i] << 16;
-    return (vector)wide;
+#endif
 }
 #endif
 
@@ -390,7 +376,7 @@ WG__ALWAYS_INLINE vector joined_words(const wg__bf16_operand *x, int64_t i, int6
 #endif
 }
 
-/* The same from vectors that lie side by side. */
+/* The same from interleaved vectors. */
 static void pack_adjacent(int64_t count, int64_t k, const wg__bf16_operand *x, int64_t step,
                           float *to) {
     const int64_t rows = words_in(k), whole = count / LANES * LANES;
@@ -408,7 +394,7 @@ static void pack_adjacent(int64_t count, int64_t k, const wg__bf16_operand *x, i
 }
 
 #ifdef WG__TILES
-/* Vectors that lie side by side become rows of words: transposed a block at a time. */
+/* Interleaved vectors become rows of words, transposed a block at a time. */
 static void pack_adjacent_along(int64_t count, int64_t k, const wg__bf16_operand *x, int64_t step,
                                 float *to) {
     const int64_t whole = count / LANES * LANES;
@@ -475,7 +461,7 @@ WG__ALWAYS_INLINE void rounded_tile(const int rows, const int vectors, const boo
         store(c + r * p->c_row + v * LANES, sums[r][v]);
 }
 
-/* Computes tiles of `rows` rows while at least as many are left. */
+/* Computes tiles of `rows` rows while at least `rows` rows are left. */
 #define ROUNDED_TILES(rows)                                                                        \
     for (; i + (rows) <= p->m; i += (rows))                                                        \
         rounded_tile(rows, vectors, along, p, (const real *)p->a + i * (along ? p->a_row : 1), b,  \

@@ -30,10 +30,6 @@ enum { STEP = 4, STEPS = WG__BLOCK / STEP, PARTS = WG__GROUP / LANES };
 
 typedef uint8_t bytes __attribute__((vector_size(WG__VECTOR_BYTES)));
 
-static inline bytes load_bytes(const uint8_t *from) {
-    return (bytes)load_stream(from);
-}
-
 /* The same 4 bytes for every lane. */
 static inline lanes spread(const uint8_t *from) {
     lane four;
@@ -43,29 +39,17 @@ static inline lanes spread(const uint8_t *from) {
 
 /* ---- Sums of four products in each lane ----
  *
- * dot_of_nibbles takes weights from 0 to 15; dot takes weights from -128 to 127 that
- * weights_of_bytes has converted. The conversion adds -LEVEL_OFFSET to each weight. */
+ * dot takes weights from -128 to 127 with their bits SIGN flipped, which adds -LEVEL_OFFSET to
+ * them. dot_of_nibbles takes weights from 0 to 15. */
 
 #if defined(__AVX512VNNI__)
-enum { LEVEL_OFFSET = -128 };
-
-static inline lanes dot_of_nibbles(lanes sum, bytes weights, lanes x) {
-    return (lanes)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)weights, (__m512i)x);
-}
-
-static inline bytes weights_of_bytes(bytes weights) {
-    return weights ^ 128;
-}
+enum { LEVEL_OFFSET = -128, SIGN = 128 };
 
 static inline lanes dot(lanes sum, bytes weights, lanes x) {
-    return dot_of_nibbles(sum, weights, x);
+    return (lanes)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)weights, (__m512i)x);
 }
 #else
-enum { LEVEL_OFFSET = 0 };
-
-static inline bytes weights_of_bytes(bytes weights) {
-    return weights;
-}
+enum { LEVEL_OFFSET = 0, SIGN = 0 };
 
 #if defined(__AVX512BW__)
 static inline lanes dot_of_nibbles(lanes sum, bytes weights, lanes x) {
@@ -73,7 +57,7 @@ static inline lanes dot_of_nibbles(lanes sum, bytes weights, lanes x) {
     return sum + (lanes)_mm512_madd_epi16(pairs, _mm512_set1_epi16(1));
 }
 
-/* |w| times x with the sign of w: pairs of such products fit 16 bits. */
+/* |w| times x with the sign of w, because two of these products fit 16 bits. */
 static inline lanes dot(lanes sum, bytes weights, lanes x) {
     const __m512i w = (__m512i)weights, zero = _mm512_setzero_si512();
     const __m512i turned =
@@ -86,7 +70,7 @@ static inline lanes dot_of_nibbles(lanes sum, bytes weights, lanes x) {
     return sum + (lanes)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
 }
 
-/* |w| times x with the sign of w: pairs of such products fit 16 bits. */
+/* |w| times x with the sign of w, because two of these products fit 16 bits. */
 static inline lanes dot(lanes sum, bytes weights, lanes x) {
     const __m256i w = (__m256i)weights;
     return dot_of_nibbles(sum, (bytes)_mm256_abs_epi8(w), (lanes)_mm256_sign_epi8((__m256i)x, w));
@@ -102,30 +86,17 @@ static inline lanes dot(lanes sum, bytes weights, lanes x) {
     return (lanes)vpadalq_s16((int32x4_t)sum, vpaddq_s16(low, high));
 #endif
 }
-
-static inline lanes dot_of_nibbles(lanes sum, bytes weights, lanes x) {
-    return dot(sum, weights, x);
-}
 #elif defined(__SSE2__)
-/* The lower and the upper half of the bytes, sign-extended to 16 bits. */
-static inline __m128i lower_words(__m128i v) {
-    return _mm_srai_epi16(_mm_unpacklo_epi8(v, v), 8);
-}
-
-static inline __m128i upper_words(__m128i v) {
-    return _mm_srai_epi16(_mm_unpackhi_epi8(v, v), 8);
-}
-
+/* Bytes are sign-extended to 16 bits; the lower and the upper half of x are equal. */
 static inline lanes dot(lanes sum, bytes weights, lanes x) {
-    const __m128i levels = lower_words((__m128i)x); /* the upper half is the same */
-    const lanes first = (lanes)_mm_madd_epi16(lower_words((__m128i)weights), levels),
-                second = (lanes)_mm_madd_epi16(upper_words((__m128i)weights), levels);
+    const __m128i w = (__m128i)weights, bytes_of_x = (__m128i)x;
+    const __m128i levels = _mm_srai_epi16(_mm_unpacklo_epi8(bytes_of_x, bytes_of_x), 8);
+    const __m128i low = _mm_srai_epi16(_mm_unpacklo_epi8(w, w), 8),
+                  high = _mm_srai_epi16(_mm_unpackhi_epi8(w, w), 8);
+    const lanes first = (lanes)_mm_madd_epi16(low, levels),
+                second = (lanes)_mm_madd_epi16(high, levels);
     return sum + __builtin_shufflevector(first, second, 0, 2, 4, 6) +
            __builtin_shufflevector(first, second, 1, 3, 5, 7);
-}
-
-static inline lanes dot_of_nibbles(lanes sum, bytes weights, lanes x) {
-    return dot(sum, weights, x);
 }
 #else
 static inline lanes dot(lanes sum, bytes weights, lanes x) {
@@ -137,11 +108,13 @@ static inline lanes dot(lanes sum, bytes weights, lanes x) {
             sum[i] += w[i * STEP + j] * levels[i * STEP + j];
     return sum;
 }
+#endif
+#endif
 
+#if defined(__AVX512VNNI__) || !defined(__AVX2__)
 static inline lanes dot_of_nibbles(lanes sum, bytes weights, lanes x) {
     return dot(sum, weights, x);
 }
-#endif
 #endif
 
 /* ---- Products ---- */
@@ -159,18 +132,12 @@ static inline vector load_halves(const uint8_t *halves) {
 #endif
 }
 
-static inline real load_number(const uint8_t *from) {
-    real number;
-    memcpy(&number, from, sizeof number);
-    return number;
-}
-
 /* Products of a block of some rows of x with LANES rows of the weight; `x` is the block in the
  * tile. */
 WG__ALWAYS_INLINE void dots_of_bytes(const int rows, const uint8_t *weights, const uint8_t *x,
                                      lanes *sums) {
     WG__UNROLL for (int s = 0; s < STEPS; s++) {
-        const bytes levels = weights_of_bytes(load_bytes(weights + s * WG__GROUP * STEP));
+        const bytes levels = (bytes)load_stream(weights + s * WG__GROUP * STEP) ^ SIGN;
         WG__UNROLL for (int r = 0; r < rows; r++) sums[r] =
             dot(sums[r], levels, spread(x + (s * rows + r) * STEP));
     }
@@ -183,7 +150,7 @@ WG__ALWAYS_INLINE void dots_of_nibbles(const int rows, const uint8_t *weights, c
     enum { HALF_STEPS = STEPS / 2 };
     const uint8_t *other = x + HALF_STEPS * rows * STEP;
     WG__UNROLL for (int s = 0; s < HALF_STEPS; s++) {
-        const bytes pairs = load_bytes(weights + s * WG__GROUP * STEP);
+        const bytes pairs = (bytes)load_stream(weights + s * WG__GROUP * STEP);
         WG__UNROLL for (int r = 0; r < rows; r++) {
             const int at = (s * rows + r) * STEP;
             sums[r] = dot_of_nibbles(sums[r], pairs & 15, spread(x + at));
@@ -210,9 +177,11 @@ WG__ALWAYS_INLINE void multiply(const bool nibbles, const int rows, int64_t bloc
             else
                 dots_of_bytes(rows, levels + p * WG__VECTOR_BYTES, tile, integers);
             const vector scale = load_halves(weights + p * LANES * WG__BLOCK_SCALE);
-            WG__UNROLL for (int r = 0; r < rows; r++) totals[r][p] +=
-                __builtin_convertvector(integers[r], vector) *
-                (scale * load_number(x_scales + r * sizeof(real)));
+            WG__UNROLL for (int r = 0; r < rows; r++) {
+                real x_scale;
+                memcpy(&x_scale, x_scales + r * sizeof x_scale, sizeof x_scale);
+                totals[r][p] += __builtin_convertvector(integers[r], vector) * (scale * x_scale);
+            }
         }
         weights += WG__GROUP * (WG__BLOCK_SCALE + (nibbles ? WG__BLOCK / 2 : WG__BLOCK));
         tile += rows * WG__TILE_BLOCK;

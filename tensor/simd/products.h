@@ -1,5 +1,5 @@
-/* Products of vectors and of small matrices (simd.h says what each computes). Every element is
- * summed in the order of k, so its bits do not depend on how the other elements are split. */
+/* Products of vectors and of small matrices (contracts in simd.h). Every element is summed in the
+ * order of k, so its bits do not depend on the split of the work. */
 
 /* Four independent sums hide the latency of an addition; they are added in f64 after each block. */
 static inline double dot(int64_t n, const real *a, const real *b) {
@@ -108,7 +108,7 @@ WG__ALWAYS_INLINE void add_short_rows(const int vectors, int64_t rows, int64_t r
         store(y + v * LANES, sums[v]);
 }
 
-/* y += the sum of 4 rows, one after the other, each times its factor. */
+/* y += the sum of 4 rows, each times its factor, added in order. */
 static inline void add_four_rows(int64_t n, int64_t row_stride, const real *a, const real *factor,
                                  real *y) {
     const real *a1 = a + row_stride, *a2 = a1 + row_stride, *a3 = a2 + row_stride;
@@ -227,8 +227,8 @@ static void small_product(int64_t m, int64_t n, int64_t k, double alpha, const v
 
 /* ---- Panels ----
  *
- * Products of matrices that fit in the L1 and L2 caches (simd.h says what they compute). A tile of
- * C, some rows by a panel of B, is summed in registers.
+ * Products of matrices that fit in the L1 and L2 caches (contracts in simd.h). A tile of C, some
+ * rows by a panel of B, is summed in registers.
  *
  *                     B   panel  panel
  *                        +-----+-----+
@@ -238,7 +238,7 @@ static void small_product(int64_t m, int64_t n, int64_t k, double alpha, const v
  *           |     |      |tile |     |
  *           +-----+      +-----+-----+ */
 
-/* As many rows as leave registers for a row of a panel and a number of A. */
+/* The most rows that leave registers for a row of a panel and a number of A. */
 #if defined(__AVX512F__)
 #define WG__TILE_ROWS 8
 #elif defined(__aarch64__) && !defined(WG__NEON_PAIRS)
@@ -277,7 +277,7 @@ WG__ALWAYS_INLINE void panel_tile(const int rows, const int vectors, const bool 
     }
 }
 
-/* Computes tiles of `rows` rows while at least as many rows are left. */
+/* Computes tiles of `rows` rows while at least `rows` rows are left. */
 #define WG__TILES(rows)                                                                            \
     for (; i + (rows) <= p->m; i += (rows))                                                        \
         panel_tile(rows, vectors, a_by_columns, p, a + i * a_row, b, d ? d + i * p->d_row : NULL,  \

@@ -47,8 +47,8 @@ static inline vector numbers_of_bf16(const uint8_t *bytes) {
     return (vector)(__builtin_convertvector(upper, words) << 16);
 }
 
-/* The 32 unscaled numbers of a q4_0 block: each byte has a number of the block's first half and one
- * of its second half. */
+/* The 32 unscaled numbers of a q4_0 block: each byte has a number of the block's first half and a
+ * number of its second half. */
 static inline void numbers_of_nibbles(const uint8_t *bytes, vector *numbers) {
 #if defined(__AVX512F__)
     const vector levels = {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
@@ -66,7 +66,7 @@ static inline void numbers_of_nibbles(const uint8_t *bytes, vector *numbers) {
 #endif
 }
 
-/* The 32 numbers of a block; those of q8_0 and q4_0 are unscaled. */
+/* The 32 numbers of a block; unscaled for q8_0 and q4_0. */
 static inline void numbers_of_block(wg_quantization quantization, const uint8_t *block,
                                     vector *numbers) {
     if (quantization == WG_QUANTIZATION_Q4_0) {
@@ -77,12 +77,6 @@ static inline void numbers_of_block(wg_quantization quantization, const uint8_t 
         numbers[v] = quantization == WG_QUANTIZATION_BF16
                          ? numbers_of_bf16(block + 2 * v * LANES)
                          : numbers_of_bytes((const int8_t *)block + WG__BLOCK_SCALE + v * LANES);
-}
-
-static inline int64_t bytes_of_block(wg_quantization quantization) {
-    return quantization == WG_QUANTIZATION_BF16   ? 2 * WG__BLOCK
-           : quantization == WG_QUANTIZATION_Q8_0 ? WG__BLOCK_SCALE + WG__BLOCK
-                                                  : WG__BLOCK_SCALE + WG__BLOCK / 2;
 }
 
 /* ---- Products of bf16, with a constant number of rows of x: sums stay in registers ---- */
@@ -97,39 +91,35 @@ WG__ALWAYS_INLINE void add_to_rows(const int x_rows, const uint8_t *block, const
             sums[r][which] += numbers[v] * load(x + r * x_stride + v * LANES);
 }
 
-/* A row of the weight by each row of x. Two sums for each row hide the latency of additions. */
-WG__ALWAYS_INLINE void bf16_row(const int x_rows, const uint8_t *block,
-                                const wg__quantized_product *p, const real *x, real *y,
-                                double bias) {
-    const int64_t size = bytes_of_block(WG_QUANTIZATION_BF16), n = p->n, stride = p->x_stride;
-    vector sums[WG__ROWS_AT_ONCE][2] = {{{0}}};
-    int64_t i = 0;
-    for (; i + 2 * WG__BLOCK <= n; i += 2 * WG__BLOCK, block += 2 * size) {
-        add_to_rows(x_rows, block, x + i, stride, 0, sums);
-        add_to_rows(x_rows, block + size, x + i + WG__BLOCK, stride, 1, sums);
-    }
-    if (i + WG__BLOCK <= n) {
-        add_to_rows(x_rows, block, x + i, stride, 0, sums);
-        i += WG__BLOCK;
-        block += size;
-    }
-    if (i < n) {
-        uint8_t last[2 * WG__BLOCK] = {0};
-        real last_x[WG__ROWS_AT_ONCE][WG__BLOCK] = {{0}};
-        memcpy(last, block, (size_t)(n - i) * 2);
-        for (int r = 0; r < x_rows; r++)
-            memcpy(last_x[r], x + r * stride + i, (size_t)(n - i) * sizeof *x);
-        add_to_rows(x_rows, last, last_x[0], WG__BLOCK, 1, sums);
-    }
-    for (int r = 0; r < x_rows; r++)
-        y[r * p->y_stride] = (real)(bias + (double)sum_lanes(sums[r][0] + sums[r][1]));
-}
-
+/* Rows of the weight by each row of x. Two sums for each product hide the latency of additions. */
 WG__ALWAYS_INLINE void bf16_rows(const int x_rows, const wg__quantized_product *p, int64_t begin,
                                  int64_t end, const real *x, real *y) {
-    for (int64_t o = begin; o < end; o++)
-        bf16_row(x_rows, (const uint8_t *)p->weight + o * p->weight_stride, p, x, y + o,
-                 p->bias ? (double)p->bias[o] : 0);
+    const int64_t size = 2 * WG__BLOCK, n = p->n, stride = p->x_stride;
+    for (int64_t o = begin; o < end; o++) {
+        const uint8_t *block = (const uint8_t *)p->weight + o * p->weight_stride;
+        const double bias = p->bias ? (double)p->bias[o] : 0;
+        vector sums[WG__ROWS_AT_ONCE][2] = {{{0}}};
+        int64_t i = 0;
+        for (; i + 2 * WG__BLOCK <= n; i += 2 * WG__BLOCK, block += 2 * size) {
+            add_to_rows(x_rows, block, x + i, stride, 0, sums);
+            add_to_rows(x_rows, block + size, x + i + WG__BLOCK, stride, 1, sums);
+        }
+        if (i + WG__BLOCK <= n) {
+            add_to_rows(x_rows, block, x + i, stride, 0, sums);
+            i += WG__BLOCK;
+            block += size;
+        }
+        if (i < n) {
+            uint8_t last[2 * WG__BLOCK] = {0};
+            real last_x[WG__ROWS_AT_ONCE][WG__BLOCK] = {{0}};
+            memcpy(last, block, (size_t)(n - i) * 2);
+            for (int r = 0; r < x_rows; r++)
+                memcpy(last_x[r], x + r * stride + i, (size_t)(n - i) * sizeof *x);
+            add_to_rows(x_rows, last, last_x[0], WG__BLOCK, 1, sums);
+        }
+        for (int r = 0; r < x_rows; r++)
+            y[o + r * p->y_stride] = (real)(bias + (double)sum_lanes(sums[r][0] + sums[r][1]));
+    }
 }
 
 static void bf16_product(const wg__quantized_product *p, int64_t begin, int64_t end) {
@@ -156,9 +146,12 @@ static void bf16_product(const wg__quantized_product *p, int64_t begin, int64_t 
 
 WG__ALWAYS_INLINE void dequantize(const wg_quantization quantization, int64_t n,
                                   const uint8_t *block, real *to) {
+    const int64_t size = quantization == WG_QUANTIZATION_BF16   ? 2 * WG__BLOCK
+                         : quantization == WG_QUANTIZATION_Q8_0 ? WG__BLOCK_SCALE + WG__BLOCK
+                                                                : WG__BLOCK_SCALE + WG__BLOCK / 2;
     vector numbers[BLOCK_VECTORS];
     int64_t i = 0;
-    for (; i + WG__BLOCK <= n; i += WG__BLOCK, block += bytes_of_block(quantization)) {
+    for (; i + WG__BLOCK <= n; i += WG__BLOCK, block += size) {
         numbers_of_block(quantization, block, numbers);
         for (int v = 0; v < BLOCK_VECTORS; v++)
             store(to + i + v * LANES, quantization == WG_QUANTIZATION_BF16
@@ -171,15 +164,13 @@ WG__ALWAYS_INLINE void dequantize(const wg_quantization quantization, int64_t n,
     }
 }
 
-static void dequantize_bf16(int64_t n, const void *row, void *numbers) {
-    dequantize(WG_QUANTIZATION_BF16, n, row, numbers);
-}
-
-static void dequantize_q8_0(int64_t n, const void *row, void *numbers) {
-    dequantize(WG_QUANTIZATION_Q8_0, n, row, numbers);
-}
-
-static void dequantize_q4_0(int64_t n, const void *row, void *numbers) {
-    dequantize(WG_QUANTIZATION_Q4_0, n, row, numbers);
+static void dequantize_row(wg_quantization quantization, int64_t n, const void *row,
+                           void *numbers) {
+    if (quantization == WG_QUANTIZATION_BF16)
+        dequantize(WG_QUANTIZATION_BF16, n, row, numbers);
+    else if (quantization == WG_QUANTIZATION_Q8_0)
+        dequantize(WG_QUANTIZATION_Q8_0, n, row, numbers);
+    else
+        dequantize(WG_QUANTIZATION_Q4_0, n, row, numbers);
 }
 #endif

@@ -3,7 +3,7 @@
  * Random123, which wg__random_bits uses, computes one block at a time; the tests compare the two.
  * Here a vector holds one word of several blocks, one in each 64 bits: a product of 32 by 32 bits
  * fills these, its low half is the next factor where it lies, and bits above a word are ignored.
- * The even blocks are one such vector and the odd ones another:
+ * A vector has the even blocks, a second vector the odd blocks:
  *
  *     words of blocks    | 0 1 2 3 4 5 .. |   =   | 0 . 2 . 4 . .. |  with  | 1 . 3 . 5 . .. | */
 #if defined(__SSE2__)

@@ -1,5 +1,5 @@
-/* Kernels on one row, for softmax, logsumexp and cross entropy. The last, partial vector of a row
- * is padded with a neutral element. */
+/* Kernels on rows: softmax, logsumexp and cross entropy, normalization, sums, taps of convolutions
+ * and max pooling. The last, partial vector of a row is padded with a neutral element. */
 
 static double row_max(int64_t n, const void *x) {
     const real *from = x;
@@ -130,10 +130,10 @@ static void row_subtract(int64_t n, double scale, const void *a, const void *b, 
         store_part(to + i, load_part(to + i, n - i, 0) - factor * products(a, b, i, n - i), n - i);
 }
 
-/* ---- Normalisation ----
+/* ---- Normalization of a row, for layer_norm and, with a mean of 0, rms_norm ----
  *
- * Normalisation of one row, for layer_norm and, with a mean of 0, rms_norm. The last, partial
- * vector is padded with zeros, or with the mean where differences from it are squared. */
+ * The last, partial vector is padded with zeros, or with the mean where differences from it are
+ * squared. */
 
 static void row_moments(int64_t n, const void *x, double *mean, double *variance) {
     const real *from = x;
@@ -180,7 +180,7 @@ static void row_normalize(int64_t n, const void *x, double mean, double scale, c
     store_part(to + i, v, n - i);
 }
 
-/* ---- Gradients of normalisation. With h = (x - mean) scale and u = dy weight:
+/* ---- Gradients of normalization. With h = (x - mean) scale and u = dy weight:
  *
  *     dweight += dy h      dx = scale (u - mean(u) - share h mean(u h))   if centered
  *     dbias += dy          dx = scale (u - share h mean(u h))             if not          ---- */
@@ -246,13 +246,13 @@ static void row_normalize_vjp(int64_t n, const void *x, double mean, double scal
     store_part(to + i, factor * (u - mean_u - h * mean_uh), n - i);
 }
 
-/* ---- Normalisation of channels, whose statistics are over other rows, too ---- */
+/* ---- Normalization of channels, with statistics over several rows ---- */
 
 typedef struct affine_coefficients {
     vector center, scale, shift, g_center, share;
 } affine_coefficients;
 
-/* Coefficients i to i + count - 1: of each element, or the ones of all elements. */
+/* Coefficients i to i + count - 1 if each element has its own, else the common one. */
 WG__ALWAYS_INLINE vector coefficient(const bool each, const void *of, int64_t i, int64_t count) {
     const real *from = of;
     if (!from)
@@ -475,24 +475,22 @@ static void tap_sums(int64_t n, int64_t taps, const int64_t *offsets, const void
     store_part(to + i, sum, n - i);
 }
 
-static real tap_dot(int64_t n, const real *x, const real *g) {
-    vector sums[TAP_VECTORS] = {{0}};
-    int64_t i = 0;
-    for (; i + TAP_VECTORS * LANES <= n; i += TAP_VECTORS * LANES)
-        for (int v = 0; v < TAP_VECTORS; v++)
-            sums[v] += load(g + i + v * LANES) * load(x + i + v * LANES);
-    for (; i + LANES <= n; i += LANES)
-        sums[0] += load(g + i) * load(x + i);
-    if (i < n)
-        sums[1] += load_part(g + i, n - i, 0) * load_part(x + i, n - i, 0);
-    return sum_lanes((sums[0] + sums[1]) + (sums[2] + sums[3]));
-}
-
 static void tap_dots(int64_t n, int64_t taps, const int64_t *offsets, const void *x, const void *g,
                      void *sums) {
-    real *to = sums;
-    for (int64_t t = 0; t < taps; t++)
-        to[t] += tap_dot(n, (const real *)x + offsets[t], g);
+    const real *by = g;
+    for (int64_t t = 0; t < taps; t++) {
+        const real *from = (const real *)x + offsets[t];
+        vector part[TAP_VECTORS] = {{0}};
+        int64_t i = 0;
+        for (; i + TAP_VECTORS * LANES <= n; i += TAP_VECTORS * LANES)
+            for (int v = 0; v < TAP_VECTORS; v++)
+                part[v] += load(by + i + v * LANES) * load(from + i + v * LANES);
+        for (; i + LANES <= n; i += LANES)
+            part[0] += load(by + i) * load(from + i);
+        if (i < n)
+            part[1] += load_part(by + i, n - i, 0) * load_part(from + i, n - i, 0);
+        ((real *)sums)[t] += sum_lanes((part[0] + part[1]) + (part[2] + part[3]));
+    }
 }
 
 /* ---- Pooling ---- */
@@ -506,7 +504,7 @@ static inline vector load_steps(const real *from, int64_t stride, int64_t count)
     return v;
 }
 
-/* Every second element of 2 LANES - 1, or `count` of fewer. */
+/* Every second element of 2 LANES - 1, or the first `count` of them. */
 WG__ALWAYS_INLINE vector load_pairs(const bool whole, const real *from, int64_t count) {
 #if WG__LANES == 16 || WG__LANES == 8
     const int64_t beyond = 2 * count - LANES; /* of the first LANES - 1 */
@@ -525,10 +523,10 @@ WG__ALWAYS_INLINE vector load_pairs(const bool whole, const real *from, int64_t 
 #endif
 }
 
-/* A vector of outputs, or `count` of fewer; ahead[j] is j stride. */
-WG__ALWAYS_INLINE void keep_larger_lanes(const bool whole, int64_t count, int64_t stride,
-                                         const real *x, lanes ahead, lane at, real *y,
-                                         int32_t *place) {
+/* Updates a vector of outputs, or `count` of them; steps[j] is j stride. */
+WG__ALWAYS_INLINE void max_pool_lanes(const bool whole, int64_t count, int64_t stride,
+                                      const real *x, lanes steps, lane at, real *y,
+                                      int32_t *place) {
     const vector v = stride == 2   ? load_pairs(whole, x, count)
                      : stride != 1 ? load_steps(x, stride, count)
                      : whole       ? load(x)
@@ -537,7 +535,7 @@ WG__ALWAYS_INLINE void keep_larger_lanes(const bool whole, int64_t count, int64_
     lanes best;
     memcpy(&best, place, sizeof best);
     const lanes better = (v > most) | (v != v);
-    best = (better & (ahead + at)) | (~better & best);
+    best = (better & (steps + at)) | (~better & best);
     memcpy(place, &best, sizeof best);
     if (whole)
         store(y, choose(better, v, most));
@@ -545,19 +543,19 @@ WG__ALWAYS_INLINE void keep_larger_lanes(const bool whole, int64_t count, int64_
         store_part(y, choose(better, v, most), count);
 }
 
-static void keep_larger(int64_t n, int64_t stride, const void *from, int32_t at, void *to,
-                        int32_t *place) {
+static void max_pool_step(int64_t n, int64_t stride, const void *from, int32_t at, void *to,
+                          int32_t *place) {
     const real *x = from;
     real *y = to;
-    lanes ahead = {0};
+    lanes steps = {0};
     int64_t i = 0;
     for (int k = 0; k < LANES; k++)
-        ahead[k] = (lane)(k * stride);
+        steps[k] = (lane)(k * stride);
     for (; i + LANES <= n; i += LANES)
-        keep_larger_lanes(true, LANES, stride, x + i * stride, ahead, (lane)(at + i * stride),
-                          y + i, place + i);
+        max_pool_lanes(true, LANES, stride, x + i * stride, steps, (lane)(at + i * stride), y + i,
+                       place + i);
     if (i < n)
-        keep_larger_lanes(false, n - i, stride, x + i * stride, ahead, (lane)(at + i * stride),
-                          y + i, place + i);
+        max_pool_lanes(false, n - i, stride, x + i * stride, steps, (lane)(at + i * stride), y + i,
+                       place + i);
 }
 #endif

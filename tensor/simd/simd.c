@@ -1,4 +1,4 @@
-/* Chooses the kernels for this CPU. */
+/* Chooses the tables of kernels for this CPU, the environment and deterministic mode. */
 #include "config.h"
 
 #include <stdatomic.h>
@@ -143,8 +143,8 @@ int wg_set_deterministic(bool on) {
     return 0;
 }
 
-/* The index of the best table. `extends` says that the CPU has the extension that the table behind
- * the last level needs. */
+/* The index of the best table. `extends`: the CPU has the extension of the table after the last
+ * level. */
 static int best(bool extends) {
     const wg__simd_level level = wg__simd_level_in_use();
     return (int)level + (level == WG__SIMD_V4 && extends);
@@ -158,7 +158,7 @@ const wg__simd *wg__simd_for(wg_dtype dtype) {
     return (dtype == WG_F32 ? of_f32 : of_f64)[best(false)];
 }
 
-/* On arm64 the tables have the same bits, and so the mode has no part in the choice. */
+/* On arm64 the tables have the same bits, so the choice does not depend on the mode. */
 static int best_of_blocks(void) {
 #ifdef WG_SIMD_ARM64
     return has_dot_products;
@@ -200,15 +200,6 @@ static void try_tiles(void) {
         tiles_problem = "the system does not grant AMX to this process";
 }
 
-static const char *problem_of_tiles(void) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, try_tiles);
-    return tiles_problem;
-}
-#else
-static const char *problem_of_tiles(void) {
-    return "not in this build";
-}
 #endif
 
 /* Deterministic mode and WENGERT_SIMD exclude tiles, and then nothing asks the system for them. */
@@ -217,7 +208,15 @@ static const char *why_no_tiles(void) {
         return "excluded by WENGERT_SIMD";
     if (wg_is_deterministic())
         return "not in deterministic mode";
-    return wg__simd_level_in_use() < WG__SIMD_V4 ? no_tiles : problem_of_tiles();
+    if (wg__simd_level_in_use() < WG__SIMD_V4)
+        return no_tiles;
+#ifdef WG_SIMD_AMX
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, try_tiles);
+    return tiles_problem;
+#else
+    return "not in this build";
+#endif
 }
 
 static int best_of_bf16(void) {
@@ -233,7 +232,7 @@ const wg__bf16_kernels *wg__bf16_kernels_for_cpu(void) {
     return of_bf16[best_of_bf16()];
 }
 
-/* The name for users: those for any arm64 processor are for NEON. */
+/* The name for users: on arm64, "base" is NEON. */
 static const char *named(const char *kernels) {
 #ifdef WG_SIMD_ARM64
     if (strcmp(kernels, "base") == 0)

@@ -7,8 +7,8 @@
  *
  * Kernels work on contiguous arrays of the table's dtype, f32 or f64; pointers need no alignment.
  * They run on the calling thread. The result of an element (of a row, in a row kernel) depends on
- * its value alone, never on its place in the array: the remainder of an array is padded and goes
- * through the same vector code. So results have the same bits however the work is split. */
+ * its value alone, never on its place in the array: the remainder of an array is padded and uses
+ * the same vector code. So results have the same bits however the work is split. */
 #ifndef WG_TENSOR_SIMD_SIMD_H
 #define WG_TENSOR_SIMD_SIMD_H
 
@@ -20,8 +20,8 @@
 /* For functions that callers inline with constant arguments. */
 #define WG__ALWAYS_INLINE static inline __attribute__((always_inline))
 
-/* What an elementwise kernel makes of arrays x0, x1... of n elements each. y0 and y1 may be any of
- * them, but not the same one. */
+/* The results of an elementwise kernel on arrays x0, x1... of n elements each. y0 and y1 may each
+ * be an input, but not the same one. */
 typedef enum wg__map_kind {
     WG__VALUES,     /* y0 = f(x0) */
     WG__SLOPES,     /* y0 = x1 f'(x0), or x0 is y where its op saves outputs (functions.def) */
@@ -34,8 +34,8 @@ typedef enum wg__map_kind {
  * math library gives. */
 typedef struct wg__map {
     wg__map_kind kind;
-    int function; /* wg_elementwise_op, or one of those below */
-    double p, q;  /* the options of the latter */
+    int function; /* wg_elementwise_op, or a function of the enum below */
+    double p, q;  /* options of the functions below */
 } wg__map;
 
 enum {
@@ -87,8 +87,8 @@ typedef struct wg__quantized_product {
 } wg__quantized_product;
 
 /* y = (x - center) scale + shift + (g - g_center) share; y may be x or g. The coefficients are
- * arrays, of an element for each of x, or of one for all. A NULL center, shift or g_center means
- * zeros, a NULL g leaves its term out. */
+ * arrays with an element for each of x, or a single element for all. A NULL center, shift or
+ * g_center means zeros, a NULL g omits its term. */
 typedef struct wg__affine_row {
     const void *x, *g;
     const void *center, *scale, *shift, *g_center, *share;
@@ -121,8 +121,8 @@ typedef struct wg__head_products {
     void *y[WG__HEADS_AT_ONCE];
 } wg__head_products;
 
-/* What a distance makes of the differences of coordinates: the sum of their sizes, of their squares
- * or of their powers; the largest size; the number of those that are not 0. */
+/* A distance from the differences of coordinates: the sum of their magnitudes, squares or powers;
+ * the largest magnitude; the number of differences that are not 0. */
 typedef enum wg__distance {
     WG__DISTANCE_SUM,
     WG__DISTANCE_SQUARES,
@@ -176,7 +176,7 @@ typedef struct wg__fft {
     int64_t room; /* elements of a line that a buffer needs */
 } wg__fft;
 
-/* Functions of one row of n elements, unless said otherwise. */
+/* Functions of a row of n elements, unless said otherwise. */
 typedef struct wg__simd_rows {
     /* The largest element (-inf if the row is empty, NaN if it has a NaN); sum e^(x - shift);
      * y = scale e^(x - shift), where y may be x; softmax, zeros for a row of -inf, where y may be
@@ -198,7 +198,7 @@ typedef struct wg__simd_rows {
 
     /* Softmax, or its logarithm, and the gradients along each of `columns` lines of n elements that
      * lie side by side: element i of line j is x[i stride + j]. A line's result does not depend on
-     * the others of the call. A line of -inf has a softmax of 0 and a logarithm of NaN. */
+     * its neighbours. A line of -inf has a softmax of 0 and a logarithm of NaN. */
     void (*softmax_columns)(bool logarithm, int64_t n, int64_t columns, int64_t stride,
                             const void *x, void *y);
     void (*softmax_columns_vjp)(bool logarithm, int64_t n, int64_t columns, int64_t stride,
@@ -217,7 +217,7 @@ typedef struct wg__simd_rows {
                      double *total);
     void (*subtract)(int64_t n, double scale, const void *a, const void *b, void *y);
 
-    /* Normalisation of a row: its mean and (biased) variance; y = (x - mean) scale weight + bias,
+    /* Normalization of a row: its mean and (biased) variance; y = (x - mean) scale weight + bias,
      * where y may be x and a NULL weight or bias is left out; and its gradients, where scale is a
      * function of the row: dx is written, dweight and dbias are accumulated, each unless NULL. If
      * `centered`, the mean is a function of the row, too. `share` multiplies the gradient through
@@ -229,9 +229,9 @@ typedef struct wg__simd_rows {
                           const void *dy, bool centered, double share, void *dx, void *dweight,
                           void *dbias);
 
-    /* Normalisation of channels: wg__affine_row, whose coefficients are of `each` element or of
-     * all; sums of g and of (x - center) g over a row; and the addition of g and (x - center) g to
-     * rows of sums, where a NULL g means x - center. */
+    /* Normalization of channels: wg__affine_row, with coefficients for `each` element or for all;
+     * sums of g and of (x - center) g over a row; and the addition of g and (x - center) g to rows
+     * of sums, where a NULL g means x - center. */
     void (*affine)(int64_t n, bool each, const wg__affine_row *row);
     void (*centered_sums)(int64_t n, const void *x, double center, const void *g, double *sum,
                           double *sum_x);
@@ -260,8 +260,8 @@ typedef struct wg__simd_rows {
 
     /* For max_pool: y[i] = x[i stride], and place[i] = at + i stride, where that is larger than
      * y[i] or NaN. `place` has room for whole vectors. Of f32 alone. */
-    void (*keep_larger)(int64_t n, int64_t stride, const void *x, int32_t at, void *y,
-                        int32_t *place);
+    void (*max_pool_step)(int64_t n, int64_t stride, const void *x, int32_t at, void *y,
+                          int32_t *place);
 } wg__simd_rows;
 
 typedef struct wg__simd_products {
@@ -288,8 +288,8 @@ typedef struct wg__simd_products {
     void (*head_dots)(int heads, const wg__head_products *p);
     void (*head_sums)(int heads, const wg__head_products *p);
 
-    /* Computes elements begin..end of each row of y. `context` is a const wg__row_products *; the
-     * arguments are those of a body of wg__parallel_for. */
+    /* Computes elements begin..end of each row of y. `context` is a const wg__row_products *, so
+     * that wg__parallel_for can call this function. */
     void (*row_products)(int64_t begin, int64_t end, void *context);
 
     /* y += scale sum_i x_i a_i over the rows a_i of a, of n elements each and row_stride apart. */
@@ -300,10 +300,9 @@ typedef struct wg__simd_products {
      * to WG__ROWS_AT_ONCE rows of x. dequantize writes the n numbers of a row (not one of a group
      * of 16). Only in the table of f32. */
     void (*bf16)(const wg__quantized_product *p, int64_t begin, int64_t end);
-    void (*dequantize[WG_QUANTIZATION_COUNT])(int64_t n, const void *row, void *numbers);
+    void (*dequantize)(wg_quantization quantization, int64_t n, const void *row, void *numbers);
 
-    /* Convolution of planes that lie in memory as they are read: tap t of output i is element
-     * offsets[t] + i of x.
+    /* Convolution of contiguous planes: tap t of output i is element offsets[t] + i of x.
      *
      *     tap_sums   y_i = start + sum_t weights_t x[offsets_t + i]         n outputs
      *     tap_dots   sums_t += sum_i g_i x[offsets_t + i]
@@ -320,14 +319,15 @@ typedef struct wg__simd_matrices {
     void (*distances)(wg__distance kind, double p, int64_t n, int64_t k, const void *a,
                       const void *b, int64_t b_row, void *y);
 
-    /* da += sum_j weights_j f(a - b_j) over the n rows b_j of b, with f the derivative of those
-     * differences, but for factors p and 2: sign(d) |d|^(p-1); for MAX sign(d) where |d| is
+    /* da += sum_j weights_j f(a - b_j) over the n rows b_j of b. f is the derivative of the
+     * distance without its factor p or 2: sign(d) |d|^(p-1); for MAX sign(d) where |d| is
      * distance_j. f(0) is 0. */
     void (*distances_vjp)(wg__distance kind, double p, int64_t n, int64_t k, const void *a,
                           const void *b, const void *weights, const void *distance, void *da);
 
-    /* Transforms groups begin..end of `lanes` lines each, or the rest of the inner lines; there are
-     * inner / lanes groups, rounded up, for each outer index. `room` has 4 room `lanes` reals. */
+    /* Transforms groups begin..end of `lanes` lines each; the last group of an outer index may have
+     * fewer. For each outer index there are inner / lanes groups, rounded up. `room` has 4 room
+     * `lanes` reals. */
     void (*fft_groups)(const wg__fft *job, int64_t begin, int64_t end, void *room);
 
     /* Factors of a small matrix (n, n) in column-major order, with LAPACK's arguments and INFO
@@ -371,10 +371,9 @@ static inline void wg__map_values(const wg__simd *simd, wg__map map, int64_t n, 
     simd->map(&map, n, &x, &y);
 }
 
-/* The instruction sets that the kernels are compiled for, and the best of them that is used: that
- * of this CPU, or a lower one in deterministic mode (kernels.h) or by WENGERT_SIMD=base, v3 or v4
- * in the environment, which makes the library take the CPU for a lesser one (v4: AVX-512 and its
- * extensions, without AMX). */
+/* The instruction sets that the kernels are compiled for. The best one for this CPU is used, or a
+ * lower one in deterministic mode (kernels.h) or by the environment: WENGERT_SIMD=base, v3 or v4
+ * makes the library treat the CPU as a lesser one (v4: AVX-512 and its extensions, without AMX). */
 typedef enum wg__simd_level { WG__SIMD_BASE, WG__SIMD_V3, WG__SIMD_V4 } wg__simd_level;
 
 wg__simd_level wg__simd_level_in_use(void);
@@ -383,19 +382,19 @@ wg__simd_level wg__simd_level_in_use(void);
  * best; NULL beyond. dtype is f32 or f64. */
 const wg__simd *wg__simd_at(wg_dtype dtype, int index);
 
-/* The best of them. */
+/* The best table. */
 const wg__simd *wg__simd_for(wg_dtype dtype);
 
 /* ---- Weights in bf16 ----
  *
  * Products of many rows of x with weights in bf16 (quantize.h), two numbers of a row at a time.
  *
- *     kernels_bf16.c   compiled for the instruction sets of simd.h, and once more for processors
- *                      that multiply pairs of bf16 (AVX512-BF16), and for those that multiply
- *                      tiles of them (AMX: tiles.h)
+ *     kernels_bf16.c   compiled for the instruction sets of simd.h, for processors that multiply
+ *                      pairs of bf16 (AVX512-BF16), and for processors that multiply tiles of
+ *                      pairs (AMX: tiles.h)
  *     simd.c           chooses the table
  *
- * A lane of a vector sums the products of one output in the order of the row's numbers, so a row's
+ * A lane of a vector sums the products of an output in the order of the row's numbers, so a row's
  * result has the same bits whichever rows are multiplied with it. Processors that multiply pairs
  * need x rounded to bf16 (to nearest, ties to even); others use x in f32. Sums are f32. */
 
@@ -412,7 +411,7 @@ typedef struct wg__pair_product {
     int64_t to_row;
 } wg__pair_product;
 
-/* Vectors of numbers in f32 or bf16 that are to be multiplied in bf16. */
+/* Vectors of numbers in f32 or bf16, to be multiplied in bf16. */
 typedef struct wg__bf16_operand {
     const void *data;
     bool is_bf16;
@@ -434,8 +433,8 @@ typedef struct wg__bf16_kernels {
      * of zeros up to a multiple of 16 rows. */
     bool packs_along;
 
-    /* What a thread calls before its first and after its last multiply or rounded_product in a
-     * loop: AMX needs its tiles configured, and released. NULL: nothing. */
+    /* A thread calls `begin` before a loop of multiply or rounded_product, and `end` after it: AMX
+     * needs its tiles configured, and released. NULL: nothing to do. */
     void (*begin)(void);
     void (*end)(void);
 
@@ -466,10 +465,10 @@ typedef struct wg__bf16_kernels {
 } wg__bf16_kernels;
 
 /* The tables that this CPU supports, from the base instruction set (index 0) to the best; NULL
- * beyond. That for AMX is among them where the processor and the system have it. Thread safe. */
+ * beyond. The table for AMX is included if the processor and the system support it. Thread safe. */
 const wg__bf16_kernels *wg__bf16_kernels_at(int index);
 
-/* The best of them. */
+/* The best table. */
 const wg__bf16_kernels *wg__bf16_kernels_for_cpu(void);
 
 /* ---- Weights in blocks of integers ----
@@ -491,7 +490,7 @@ const wg__bf16_kernels *wg__bf16_kernels_for_cpu(void);
  *     4 levels of row 0 | of row 1 | ...   the next 4 of row 0 | ...   8 times in all
  *     R scales f32      R offsets i32: the sum of the block's levels, times the kernel's offset
  */
-#define WG__TILE_BLOCK 40 /* bytes of one row's block in a tile */
+#define WG__TILE_BLOCK 40 /* bytes of a row's block in a tile */
 #define WG__MOST_TILE_ROWS 12
 
 typedef struct wg__block_products {
@@ -520,7 +519,7 @@ typedef struct wg__block_kernels {
  * beyond. */
 const wg__block_kernels *wg__block_kernels_at(int index);
 
-/* The best of them. */
+/* The best table. */
 const wg__block_kernels *wg__block_kernels_for_cpu(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* Softmax of many lines at once, and the gradients of softmax and its logarithm.
+/* Softmax of many lines at once, its logarithm, and the gradients of both.
  *
  *                     columns -->
  *     n      x . . .  | LANES | LANES | ...       element i of line j is x[i stride + j]: the
@@ -92,7 +92,7 @@ WG__ALWAYS_INLINE void few_columns_vjp(const bool logarithm, const int vectors, 
         }
 }
 
-/* Columns in groups of whole vectors; those beyond come last. */
+/* Columns in groups of whole vectors; the remaining columns come last. */
 WG__ALWAYS_INLINE void all_columns(const bool logarithm, int64_t n, int64_t columns, int64_t stride,
                                    const real *x, real *y) {
     int64_t j = 0;
@@ -131,8 +131,7 @@ static void softmax_columns_vjp(bool logarithm, int64_t n, int64_t columns, int6
         all_columns_vjp(false, n, columns, stride, y, dy, dx);
 }
 
-/* ---- Short rows: LANES of them at a time, transposed, so that their elements lie as those of
- * lines side by side ---- */
+/* ---- Short rows: LANES rows at a time, transposed to lines side by side ---- */
 
 /* t[i LANES + r] = element i of row r of the `count` rows of x, and 0 for missing rows. */
 WG__ALWAYS_INLINE void transpose_rows(const int64_t count, int64_t n, const real *x, real *t) {
@@ -208,7 +207,7 @@ static void softmax_short_vjp(bool logarithm, int64_t rows, int64_t n, const voi
         short_rows_vjp(false, rows, n, y, dy, dx);
 }
 
-/* ---- The gradients along one row ---- */
+/* ---- The gradients along a row ---- */
 
 WG__ALWAYS_INLINE void along_row_vjp(const bool logarithm, int64_t n, const real *y, const real *dy,
                                      real *dx) {

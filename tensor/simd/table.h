@@ -30,7 +30,7 @@ const wg__simd WG__TABLE = {
             .sum = row_sum,
             .round_to_bf16 = round_to_bf16,
             .widen_bf16 = widen_bf16,
-            .keep_larger = keep_larger,
+            .max_pool_step = max_pool_step,
 #endif
             .softmax_vjp = row_softmax_vjp,
             .softmax_columns = softmax_columns,
@@ -62,7 +62,7 @@ const wg__simd WG__TABLE = {
             .add_scaled_rows = add_scaled_rows,
 #if WG__BITS == 32
             .bf16 = bf16_product,
-            .dequantize = {dequantize_bf16, dequantize_q8_0, dequantize_q4_0},
+            .dequantize = dequantize_row,
 #endif
             .tap_sums = tap_sums,
             .tap_dots = tap_dots,

@@ -1,5 +1,5 @@
 /* Products of bf16 by tiles (Intel's AMX), in the table of kernels_bf16.c. WG__TILES is the header
- * of the intrinsics: the compiler's, or in tests one that computes what the manual says.
+ * of the intrinsics: the compiler's, or in tests an emulation after the manual.
  *
  *        B     +----+----+      A tile has 16 rows of 64 bytes: of A 16 pairs of a row, of B a pair
  *              |  6 |  7 |      of each of 16 columns, of C 16 sums in f32. Four tiles of C are
@@ -17,7 +17,7 @@
 
 enum { TILE = 16, TILE_BYTES = TILE * WORD };
 
-/* gcc's intrinsics do not tell it that they read memory, so what they read is written before. */
+/* gcc's intrinsics do not declare that they read memory, so the memory is written before them. */
 #define WG__WRITTEN() __asm__ volatile("" ::: "memory")
 
 /* All eight tiles have 16 rows of 64 bytes. */
@@ -49,7 +49,7 @@ typedef struct tile_operands {
     int64_t a_row, a_block, b_row;
 } tile_operands;
 
-/* Rows of sums in memory, `row` elements apart: those of the upper tiles, and of the lower. */
+/* The sums of the upper and of the lower tiles in memory, their rows `row` elements apart. */
 typedef struct tile_rows {
     float *of[2];
     int64_t row[2]; /* in elements */
@@ -109,8 +109,8 @@ static void copy_rows(int64_t rows, int64_t columns, const float *from, int64_t 
         memcpy(to + r * to_row, from + r * from_row, (size_t)columns * sizeof *to);
 }
 
-/* The same of up to 32 rows, and columns in whole tiles. Where the last tile has fewer than 16
- * rows, its sums are in a buffer; products of the rows of A that are not there are left in it. */
+/* The same for up to 32 rows, and columns in whole tiles. If the last tile has fewer than 16 rows,
+ * its sums are computed in a buffer, where the products of missing rows of A remain. */
 static void add_tiles(int64_t rows, int64_t columns, const tile_operands *o, const float *d,
                       int64_t d_row, float *c, int64_t c_row) {
     _Alignas(TILE_BYTES) float buffer[TILE * COLUMNS];

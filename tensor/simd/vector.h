@@ -73,8 +73,8 @@ typedef lane lanes __attribute__((vector_size(WG__VECTOR_BYTES)));
 #define WG__LANES (WG__VECTOR_BYTES * 8 / WG__BITS)
 enum { LANES = WG__LANES };
 
-/* What a register holds: a vector, or one of two. gcc keeps pairs in memory, so the kernels that
- * take most of a training's time name their pieces. */
+/* The part of a vector that fits into a register: the whole, or half. gcc keeps pairs in memory, so
+ * the kernels that take most of a training's time name their pieces. */
 #ifdef WG__NEON_PAIRS
 typedef real piece __attribute__((vector_size(16)));
 #else
@@ -132,7 +132,7 @@ static inline vector choose(lanes condition, vector a, vector b) {
 #if WG__BITS == 32
 typedef uint32_t lane_bits __attribute__((vector_size(WG__VECTOR_BYTES)));
 
-/* Numbers rounded to those of bf16, to nearest, ties to even; a NaN stays one. */
+/* Rounds numbers to bf16, to nearest, ties to even; NaN stays NaN. */
 static inline vector rounded_to_bf16(vector v) {
     const lane_bits bits = (lane_bits)v, up = bits + 0x7fff + (bits >> 16 & 1);
     return choose(v != v, (vector)((bits | 0x400000) & 0xffff0000), (vector)(up & 0xffff0000));
@@ -155,7 +155,7 @@ static inline vector square_root(vector x) {
 #endif
 }
 
-/* Whether a condition holds in a lane at least. */
+/* Whether a condition holds in any lane. */
 static inline int any(lanes condition) {
 #if defined(__AVX512F__) && WG__BITS == 32
     return _mm512_test_epi32_mask((__m512i)condition, (__m512i)condition) != 0;
@@ -216,7 +216,7 @@ static inline void store_part(real *to, vector v, int64_t n) {
 #endif
 }
 
-/* The first `count` elements, and zeros: where that is the constant LANES, the whole vector. */
+/* The first `count` elements, and zeros; for the constant LANES, the whole vector. */
 WG__ALWAYS_INLINE vector load_first(const int64_t count, const real *from) {
     return count == LANES ? load(from) : load_part(from, count, 0);
 }

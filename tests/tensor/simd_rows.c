@@ -397,11 +397,11 @@ static void check_larger(const wg__simd *simd, wg_dtype dtype) {
         array y = {.dtype = dtype};
         for (int64_t i = 0; i < LENGTH; i++)
             place_of[i] = -1;
-        simd->rows.keep_larger(n, stride, place(&x, 0), 5, place(&y, 0), place_of);
+        simd->rows.max_pool_step(n, stride, place(&x, 0), 5, place(&y, 0), place_of);
         for (int64_t i = 0; i < n; i++) {
             const double element = get(&x, i * stride);
             const bool kept = element > 0 || isnan(element);
-            assert_near(simd, "keep_larger", dtype, get(&y, i), kept ? element : 0, 0);
+            assert_near(simd, "max_pool_step", dtype, get(&y, i), kept ? element : 0, 0);
             ck_assert_int_eq(place_of[i], kept ? 5 + i * stride : -1);
         }
         ck_assert_double_eq(get(&y, n), 0);

@@ -279,7 +279,7 @@ static void keep_by_vectors(const stretch *s, const float *x, int64_t place, flo
         return;
     const size_t bytes = (size_t)wg__smaller(after, MOST_LANES) * sizeof *held;
     memcpy(held, best + s->n, bytes);
-    wg__simd_for(WG_F32)->rows.keep_larger(s->n, s->stride, x, (int32_t)place, most, best);
+    wg__simd_for(WG_F32)->rows.max_pool_step(s->n, s->stride, x, (int32_t)place, most, best);
     memcpy(best + s->n, held, bytes);
 }
 

@@ -64,7 +64,7 @@ static void convert_rows(int64_t begin, int64_t end, void *context) {
             if (job->quantizes)
                 wg__quantize_row(q, count, numbers, bytes);
             else
-                wg__simd_for(WG_F32)->products.dequantize[q](count, bytes, numbers);
+                wg__simd_for(WG_F32)->products.dequantize(q, count, bytes, numbers);
             if (grouped && job->quantizes)
                 wg__group_put(q, place, block, group);
         }
