@@ -23,24 +23,6 @@ int wg__op_fail(const wg_call *call, wg_error_code code, const char *format, ...
         wg__operands_text(operands, sizeof operands, call->input_count, call->input_specs), rule);
 }
 
-static int check_inputs(const wg_op *op, int count, wg_tensor *const *inputs, const void *options) {
-    if (op->max_inputs > WG_MAX_INPUTS)
-        return wg_fail(WG_ERROR_ARGUMENT, op->name,
-                       "its record says up to %d operands; an op takes at most %d", op->max_inputs,
-                       WG_MAX_INPUTS);
-    if (count < op->min_inputs || count > op->max_inputs)
-        return wg_fail(WG_ERROR_ARGUMENT, op->name, "%d operands; it takes %d to %d", count,
-                       op->min_inputs, op->max_inputs);
-    if (op->options_size && !options)
-        return wg_fail(WG_ERROR_ARGUMENT, op->name, "its options are NULL");
-    for (int i = 0; i < count; i++)
-        if (!inputs[i] && i < op->min_inputs)
-            return wg_error_pending()
-                       ? -1
-                       : wg_fail(WG_ERROR_ARGUMENT, op->name, "operand %d is NULL", i);
-    return 0;
-}
-
 static bool has_outputs(const wg_call *call) {
     for (int j = 0; j < call->output_count; j++)
         if (!call->outputs[j])
@@ -54,10 +36,25 @@ WG__NOINLINE static void close_span(wg__span *span, const wg_call *call, int sta
     wg__span_close(span, call->op->is_view ? 0 : bytes, call->input_count, call->input_specs);
 }
 
-/* Sets the members of a call one by one, because the output specs, most of its bytes, stay unset.
- * Returns whether an input carries tangents. -1 with STATE if an input has no memory. */
+/* Checks the operands and fills in a call. Returns whether an input carries tangents. -1 with
+ * ARGUMENT, or STATE if an input has no memory. */
 static int begin_call(wg_call *call, const wg_op *op, int input_count, wg_tensor *const *inputs,
                       wg_spec *specs, const void *options) {
+    if (op->max_inputs > WG_MAX_INPUTS)
+        return wg_fail(WG_ERROR_ARGUMENT, op->name,
+                       "its record says up to %d operands; an op takes at most %d", op->max_inputs,
+                       WG_MAX_INPUTS);
+    if (input_count < op->min_inputs || input_count > op->max_inputs)
+        return wg_fail(WG_ERROR_ARGUMENT, op->name, "%d operands; it takes %d to %d", input_count,
+                       op->min_inputs, op->max_inputs);
+    if (op->options_size && !options)
+        return wg_fail(WG_ERROR_ARGUMENT, op->name, "its options are NULL");
+    for (int i = 0; i < input_count; i++)
+        if (!inputs[i] && i < op->min_inputs)
+            return wg_error_pending()
+                       ? -1
+                       : wg_fail(WG_ERROR_ARGUMENT, op->name, "operand %d is NULL", i);
+
     bool dual = false;
     for (int i = 0; i < input_count; i++) {
         specs[i] = inputs[i] ? inputs[i]->spec : (wg_spec){.ndim = -1};
@@ -68,6 +65,8 @@ static int begin_call(wg_call *call, const wg_op *op, int input_count, wg_tensor
             !(inputs[i]->tangents && wg__forward->is_dual(inputs[i])))
             return wg__check_memory(inputs[i], op->name);
     }
+
+    /* Member by member: the output specs, most of a call's bytes, stay unset. */
     call->op = op;
     call->options = options;
     call->input_count = input_count;
@@ -110,9 +109,7 @@ int wg_apply(const wg_op *op, int input_count, wg_tensor *const *inputs, const v
              wg_tensor **outputs) {
     wg_spec specs[WG_MAX_INPUTS];
     wg_call call;
-    int dual = -1;
-    if (check_inputs(op, input_count, inputs, options) == 0)
-        dual = begin_call(&call, op, input_count, inputs, specs, options);
+    const int dual = begin_call(&call, op, input_count, inputs, specs, options);
     if (dual < 0)
         return clear_outputs(op, outputs);
     wg_scope scope;

@@ -510,42 +510,33 @@ static void sink(const double *times, int64_t *heap, int64_t count, int64_t at) 
     }
 }
 
-/* Chooses the first `samples` categories to arrive, in order of arrival. Categories of weight 0
- * never arrive. */
-static void first_to_come(const double *times, int64_t categories, int64_t *chosen,
-                          int64_t samples) {
-    int64_t count = 0;
-    for (int64_t i = 0; i < categories; i++) {
-        if (isnan(times[i])) /* of weight 0 */
-            continue;
-        if (count < samples) {
-            chosen[count++] = i;
-            if (count == samples)
-                for (int64_t at = samples / 2 - 1; at >= 0; at--)
-                    sink(times, chosen, samples, at);
-        } else if (comes_later(times, chosen[0], i)) {
-            chosen[0] = i;
-            sink(times, chosen, samples, 0);
-        }
-    }
-    for (int64_t left = samples - 1; left > 0; left--) {
-        int64_t held = chosen[0];
-        chosen[0] = chosen[left];
-        chosen[left] = held;
-        sink(times, chosen, left, 0);
-    }
-}
-
 static void choose_without_replacement(int64_t begin, int64_t end, void *context) {
     const urns *job = context;
+    const int64_t samples = job->samples;
     for (int64_t row = begin; row < end; row++) {
         double *times = job->weights + row * job->categories;
-        uint64_t first = (uint64_t)row * (uint64_t)job->categories;
+        int64_t *chosen = job->chosen + row * samples, count = 0;
+        const uint64_t first = (uint64_t)row * (uint64_t)job->categories;
         for (int64_t i = 0; i < job->categories; i++) {
-            double u = draw_uniform(job->draw, first + (uint64_t)i);
-            times[i] = times[i] > 0 ? -log1p(-u) / times[i] : NAN;
+            const double u = draw_uniform(job->draw, first + (uint64_t)i);
+            if (!(times[i] > 0)) /* a category of weight 0 never arrives */
+                continue;
+            times[i] = -log1p(-u) / times[i];
+            if (count < samples) {
+                chosen[count++] = i;
+                for (int64_t at = samples / 2 - 1; count == samples && at >= 0; at--)
+                    sink(times, chosen, samples, at);
+            } else if (comes_later(times, chosen[0], i)) {
+                chosen[0] = i;
+                sink(times, chosen, samples, 0);
+            }
         }
-        first_to_come(times, job->categories, job->chosen + row * job->samples, job->samples);
+        for (int64_t left = samples - 1; left > 0; left--) {
+            const int64_t held = chosen[0];
+            chosen[0] = chosen[left];
+            chosen[left] = held;
+            sink(times, chosen, left, 0);
+        }
     }
 }
 

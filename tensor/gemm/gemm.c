@@ -196,7 +196,7 @@ void wg__gemm(const wg__product *product) {
     const double multiply_adds = (double)p.m * (double)p.n * (double)p.k;
     wg__product_flops += 2 * multiply_adds;
     if (p.rounds || p.gather) {
-        wg__gemm_large(&p, p.rounds ? wg__gemm_kernel_of_bf16(wg__bf16_kernels_for_cpu())
+        wg__gemm_large(&p, p.rounds ? wg__gemm_kernel_of_bf16(wg__bf16_kernels_at(WG__BEST))
                                     : wg__gemm_kernel_of_panels(p.dtype));
         return;
     }

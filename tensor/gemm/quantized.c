@@ -242,7 +242,7 @@ int wg__block_product(wg_quantization quantization, int count,
                       const wg__quantized_product *products) {
     const int64_t x_rows = products->x_rows, n = products->n;
     const wg_quantization of_a_row = wg__quantization_of_a_row(quantization);
-    const wg__block_kernels *kernels = wg__block_kernels_for_cpu();
+    const wg__block_kernels *kernels = wg__block_kernels_at(WG__BEST);
     block_job j = {.p = products,
                    .quantization = of_a_row,
                    .side_by_side = quantization != of_a_row,

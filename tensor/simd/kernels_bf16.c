@@ -108,19 +108,6 @@ static void lay_rows(int64_t rows, int64_t n, const float *x, int64_t x_stride, 
             }
 }
 #else
-/* Stores the first `count` of LANES words; each vector holds the same word of several rows. */
-static inline void store_words(const vector *words, int64_t count, int64_t rows, int64_t row,
-                               uint8_t *to, const uint8_t *end) {
-    for (int64_t i = 0; i < count; i++, to += rows * WORD) {
-        uint8_t *at = to + row * WORD;
-        /* Lanes beyond the last row are overwritten by the next word. */
-        if (rows <= LANES && end - at >= WG__VECTOR_BYTES)
-            memcpy(at, &words[i], sizeof words[i]);
-        else
-            memcpy(at, &words[i], (size_t)(rows - row < LANES ? rows - row : LANES) * WORD);
-    }
-}
-
 static void lay_rows(int64_t rows, int64_t n, const float *x, int64_t x_stride, void *tile) {
     const int64_t count = (n + 1) / 2 * PAIR_WORDS;
     uint8_t *end = (uint8_t *)tile + count * rows * WORD;
@@ -129,31 +116,34 @@ static void lay_rows(int64_t rows, int64_t n, const float *x, int64_t x_stride, 
             vector words[LANES] = {{0}};
             for (int64_t i = 0; i < LANES && row + i < rows; i++)
                 words[i] = words_at(x + (row + i) * x_stride, at, n);
-            transpose_vectors(words);
-            store_words(words, count - word < LANES ? count - word : LANES, rows, row,
-                        (uint8_t *)tile + word * rows * WORD, end);
+            transpose_vectors(words); /* each vector has the same word of several rows */
+            for (int64_t i = 0; i < LANES && word + i < count; i++) {
+                uint8_t *to = (uint8_t *)tile + ((word + i) * rows + row) * WORD;
+                /* Lanes beyond the last row are overwritten by the next word. */
+                if (rows <= LANES && end - to >= WG__VECTOR_BYTES)
+                    memcpy(to, &words[i], sizeof words[i]);
+                else
+                    memcpy(to, &words[i], (size_t)(rows - row < LANES ? rows - row : LANES) * WORD);
+            }
         }
 }
 #endif
 
 /* ---- Panels ---- */
 
-/* LANES pairs of a row. The second number of a pair is in the upper half of its word, as in little
- * endian memory. */
-static inline vector load_pairs(const uint8_t *row) {
-    lanes pairs;
-    memcpy(&pairs, row, sizeof pairs);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    for (int i = 0; i < LANES; i++)
-        pairs[i] = (lane)__builtin_bswap32((uint32_t)pairs[i]);
-#endif
-    return (vector)pairs;
-}
-
-/* Packs LANES pairs of LANES rows of the weight: pair i of the rows becomes row i of a panel. */
+/* Packs LANES pairs of LANES rows of the weight: pair i of the rows becomes row i of a panel. The
+ * second number of a pair is in the upper half of its word, as in little-endian memory. */
 static inline void lay_whole(const uint8_t *weight, int64_t stride, uint8_t *to) {
     vector pairs[LANES];
-    WG__UNROLL for (int i = 0; i < LANES; i++) pairs[i] = load_pairs(weight + i * stride);
+    WG__UNROLL for (int i = 0; i < LANES; i++) {
+        lanes row;
+        memcpy(&row, weight + i * stride, sizeof row);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+        for (int j = 0; j < LANES; j++)
+            row[j] = (lane)__builtin_bswap32((uint32_t)row[j]);
+#endif
+        pairs[i] = (vector)row;
+    }
     transpose_vectors(pairs);
     WG__UNROLL for (int i = 0; i < LANES; i++) {
 #ifdef WG__WORDS_ARE_PAIRS

@@ -143,36 +143,22 @@ int wg_set_deterministic(bool on) {
     return 0;
 }
 
-/* The index of the best table. `extends`: the CPU has the extension of the table after the last
- * level. */
-static int best(bool extends) {
-    const wg__simd_level level = wg__simd_level_in_use();
-    return (int)level + (level == WG__SIMD_V4 && extends);
-}
-
 const wg__simd *wg__simd_at(wg_dtype dtype, int index) {
     return index > (int)highest ? NULL : (dtype == WG_F32 ? of_f32 : of_f64)[index];
 }
 
 const wg__simd *wg__simd_for(wg_dtype dtype) {
-    return (dtype == WG_F32 ? of_f32 : of_f64)[best(false)];
-}
-
-/* On arm64 the tables have the same bits, so the choice does not depend on the mode. */
-static int best_of_blocks(void) {
-#ifdef WG_SIMD_ARM64
-    return has_dot_products;
-#else
-    return best(CPU_HAS("avx512vnni"));
-#endif
+    return (dtype == WG_F32 ? of_f32 : of_f64)[wg__simd_level_in_use()];
 }
 
 const wg__block_kernels *wg__block_kernels_at(int index) {
-    return index > best_of_blocks() ? NULL : of_blocks[index];
-}
-
-const wg__block_kernels *wg__block_kernels_for_cpu(void) {
-    return of_blocks[best_of_blocks()];
+#ifdef WG_SIMD_ARM64 /* the tables have the same bits, so the mode does not matter */
+    const int best = has_dot_products;
+#else
+    const wg__simd_level level = wg__simd_level_in_use();
+    const int best = (int)level + (level == WG__SIMD_V4 && CPU_HAS("avx512vnni"));
+#endif
+    return index > best ? NULL : of_blocks[index == WG__BEST ? best : index];
 }
 
 static const char no_tiles[] = "this processor has no AMX for bf16";
@@ -199,7 +185,6 @@ static void try_tiles(void) {
     else if (!wg__system_grants_tiles())
         tiles_problem = "the system does not grant AMX to this process";
 }
-
 #endif
 
 /* Deterministic mode and WENGERT_SIMD exclude tiles, and then nothing asks the system for them. */
@@ -219,17 +204,12 @@ static const char *why_no_tiles(void) {
 #endif
 }
 
-static int best_of_bf16(void) {
-    const int index = best(CPU_HAS("avx512bf16"));
-    return index == WG__SIMD_V4 + 1 && !why_no_tiles() ? index + 1 : index;
-}
-
 const wg__bf16_kernels *wg__bf16_kernels_at(int index) {
-    return index > best_of_bf16() ? NULL : of_bf16[index];
-}
-
-const wg__bf16_kernels *wg__bf16_kernels_for_cpu(void) {
-    return of_bf16[best_of_bf16()];
+    const wg__simd_level level = wg__simd_level_in_use();
+    int best = (int)level;
+    if (level == WG__SIMD_V4 && CPU_HAS("avx512bf16"))
+        best += why_no_tiles() ? 1 : 2;
+    return index > best ? NULL : of_bf16[index == WG__BEST ? best : index];
 }
 
 /* The name for users: on arm64, "base" is NEON. */
@@ -246,9 +226,9 @@ wg_kernels wg__kernels_in_use(void) {
     const wg__lapack_library *lapack = wg__lapack_in_use();
     return (wg_kernels){
         .vectors = named(wg__simd_for(WG_F32)->name),
-        .bf16 = named(wg__bf16_kernels_for_cpu()->name),
+        .bf16 = named(wg__bf16_kernels_at(WG__BEST)->name),
         .tiles = problem ? problem : "in use",
-        .blocks = named(wg__block_kernels_for_cpu()->name),
+        .blocks = named(wg__block_kernels_at(WG__BEST)->name),
         .blis = wg__blis_version(),
         .blis_family = wg_is_deterministic() ? "none" : wg__blis_family(),
         .lapack = lapack->name,

@@ -464,12 +464,11 @@ typedef struct wg__bf16_kernels {
     void (*rounded_product)(const wg__panel_product *p);
 } wg__bf16_kernels;
 
-/* The tables that this CPU supports, from the base instruction set (index 0) to the best; NULL
- * beyond. The table for AMX is included if the processor and the system support it. Thread safe. */
+/* The tables that this CPU supports, from the base instruction set (index 0) to the best (also
+ * index WG__BEST); NULL beyond. The table for AMX is included if the processor and the system
+ * support it. Thread safe. */
+enum { WG__BEST = -1 };
 const wg__bf16_kernels *wg__bf16_kernels_at(int index);
-
-/* The best table. */
-const wg__bf16_kernels *wg__bf16_kernels_for_cpu(void);
 
 /* ---- Weights in blocks of integers ----
  *
@@ -515,11 +514,8 @@ typedef struct wg__block_kernels {
     wg__block_products q8_0, q4_0;
 } wg__block_kernels;
 
-/* The tables that this CPU supports, from the base instruction set (index 0) to the best; NULL
- * beyond. */
+/* The tables that this CPU supports, from the base instruction set (index 0) to the best (also
+ * index WG__BEST); NULL beyond. */
 const wg__block_kernels *wg__block_kernels_at(int index);
-
-/* The best table. */
-const wg__block_kernels *wg__block_kernels_for_cpu(void);
 
 #endif

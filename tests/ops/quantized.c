@@ -144,7 +144,7 @@ static wg_tensor *met_by(wg_quantization quantization, wg_tensor *x) {
     if (quantization != WG_QUANTIZATION_BF16)
         return rounded_to_blocks(x);
     const bool rounded = wg_tensor_count(x) > FEW_ROWS * wg_tensor_size(x, -1) &&
-                         wg__bf16_kernels_for_cpu()->rounds_x;
+                         wg__bf16_kernels_at(WG__BEST)->rounds_x;
     return wg_cast(rounded ? wg_cast(x, WG_BF16) : x, WG_F64);
 }
 

@@ -296,7 +296,7 @@ END_TEST
 START_TEST(a_product_without_memory_fails) {
     operands o = draw(20, 30, 40, 0, false);
     wg__alloc_fail_after(0);
-    const int result = run(wg__bf16_kernels_for_cpu(), &o);
+    const int result = run(wg__bf16_kernels_at(WG__BEST), &o);
     wg__alloc_fail_after(-1);
     ck_assert_int_eq(result, -1);
     assert_error(WG_ERROR_MEMORY, "");

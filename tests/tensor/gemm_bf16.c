@@ -438,7 +438,7 @@ START_TEST(the_tiles_of_the_processor_do_what_the_manual_says) {
         fprintf(stderr, "skipped: %s\n", wg__kernels_in_use().tiles);
         return;
     }
-    const wg__gemm_kernel kernel = wg__gemm_kernel_of_bf16(wg__bf16_kernels_for_cpu());
+    const wg__gemm_kernel kernel = wg__gemm_kernel_of_bf16(wg__bf16_kernels_at(WG__BEST));
     ck_assert_str_eq(kernel.rounded->name, "amx");
     check_layouts(&kernel);
     check_edges(&kernel);

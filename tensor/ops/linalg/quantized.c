@@ -270,7 +270,7 @@ static int multiply_packed(wg_call *call) {
     if (q != WG_QUANTIZATION_BF16)
         return wg__block_product(q, p.count, p.of);
     if (x.rows > FEW_ROWS)
-        return wg__bf16_product(wg__bf16_kernels_for_cpu(), p.count, p.of);
+        return wg__bf16_product(wg__bf16_kernels_at(WG__BEST), p.count, p.of);
     wg__parallel_for(column, 1 + CHUNK / (x.columns + 1), multiply_rows, &p);
     return 0;
 }
