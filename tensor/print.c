@@ -91,7 +91,7 @@ typedef struct sink {
     bool refused;
 } sink;
 
-static void put_byte(sink *out, char c) {
+static void append_byte(sink *out, char c) {
     if (out->stream)
         out->refused |= putc(c, out->stream) == EOF;
     else if (out->length + 1 < (int64_t)out->size)
@@ -99,7 +99,7 @@ static void put_byte(sink *out, char c) {
     out->length++;
 }
 
-static void put(sink *out, const char *text) {
+static void append(sink *out, const char *text) {
     for (; *text; text++) {
         out->column++;
         if (*text == ' ') {
@@ -107,20 +107,16 @@ static void put(sink *out, const char *text) {
             continue;
         }
         for (; out->spaces > 0; out->spaces--)
-            put_byte(out, ' ');
-        put_byte(out, *text);
+            append_byte(out, ' ');
+        append_byte(out, *text);
     }
 }
 
-static void put_line_end(sink *out) {
-    out->spaces = 0;
-    out->column = 0;
-    put_byte(out, '\n');
-}
-
-static void put_spaces(sink *out, int count) {
-    out->spaces += count;
-    out->column += count;
+/* Ends the line; the next one begins with `indent` spaces. */
+static void append_line_end(sink *out, int indent) {
+    out->spaces = indent;
+    out->column = indent;
+    append_byte(out, '\n');
 }
 
 /* ---- The layout of an element ---- */
@@ -300,54 +296,50 @@ typedef struct printer {
 } printer;
 
 /* Writes a word of a row, on a new line if it would cross the margin. */
-static void put_word(printer *p, const char *word) {
+static void append_word(printer *p, const char *word) {
     int ndim = p->view.spec->ndim;
     bool line_has_words = p->out->column > ndim;
-    if (line_has_words && p->out->column + (int)strlen(word) > LINE_WIDTH - ndim) {
-        put_line_end(p->out);
-        put_spaces(p->out, ndim);
-    }
-    put(p->out, word);
+    if (line_has_words && p->out->column + (int)strlen(word) > LINE_WIDTH - ndim)
+        append_line_end(p->out, ndim);
+    append(p->out, word);
 }
 
-static void put_separator(printer *p, int axis) {
+static void append_separator(printer *p, int axis) {
     int inner = p->view.spec->ndim - 1 - axis;
     if (inner == 0)
-        put_spaces(p->out, 1);
+        append(p->out, " ");
     for (int i = 0; i < inner; i++)
-        put_line_end(p->out);
-    if (inner > 0)
-        put_spaces(p->out, axis + 1);
+        append_line_end(p->out, axis + 1);
 }
 
-static void put_axis(printer *p, int axis, const char *address) {
+static void append_axis(printer *p, int axis, const char *address) {
     const view *x = &p->view;
     if (axis == x->spec->ndim) {
         char text[ELEMENT];
         write_element(text, &p->layout, address);
-        put_word(p, text);
+        append_word(p, text);
         return;
     }
-    put(p->out, "[");
+    append(p->out, "[");
     for (int64_t i = 0, next; i < x->spec->shape[axis]; i = next) {
         next = next_shown(x, axis, i);
-        put_axis(p, axis + 1, address + i * x->strides[axis] * x->item);
+        append_axis(p, axis + 1, address + i * x->strides[axis] * x->item);
         if (next != i + 1) {
-            put_separator(p, axis);
-            put_word(p, "...");
+            append_separator(p, axis);
+            append_word(p, "...");
         }
         if (next < x->spec->shape[axis])
-            put_separator(p, axis);
+            append_separator(p, axis);
     }
-    put(p->out, "]");
+    append(p->out, "]");
 }
 
-static void put_tensor(sink *out, const wg_tensor *x) {
+static void append_tensor(sink *out, const wg_tensor *x) {
     int64_t count = wg_tensor_count(x);
     const char *address = wg_tensor_data(x);
     view view = {&x->spec, x->strides, (int64_t)wg_dtype_size(x->spec.dtype), count > THRESHOLD};
     if (count == 0) {
-        put(out, "[]");
+        append(out, "[]");
     } else if (x->spec.ndim == 0) {
         /* A scalar has no columns and is written with all of its digits: 0.3333333333333333, 100.0,
          * 1e-05. */
@@ -365,10 +357,10 @@ static void put_tensor(sink *out, const wg_tensor *x) {
         else
             write_fixed(text, &decimal, decimal.negative + max_int(decimal.exponent, 0) + 1,
                         max_int(decimal.count - 1 - decimal.exponent, 1), '0');
-        put(out, text);
+        append(out, text);
     } else {
         printer p = {view, find_layout(&view, address), out};
-        put_axis(&p, 0, address);
+        append_axis(&p, 0, address);
     }
 }
 
@@ -376,8 +368,8 @@ int wg_print(FILE *stream, const wg_tensor *x) {
     if (!x || wg__check_memory(x, "print") < 0)
         return -1;
     sink out = {.stream = stream};
-    put_tensor(&out, x);
-    put_line_end(&out);
+    append_tensor(&out, x);
+    append_line_end(&out, 0);
     if (out.refused)
         return wg_fail(WG_ERROR_IO, "print", "the stream takes no more");
     return 0;
@@ -387,7 +379,7 @@ int64_t wg_format(char *buffer, size_t size, const wg_tensor *x) {
     if (!x || wg__check_memory(x, "print") < 0)
         return -1;
     sink out = {.buffer = buffer, .size = size};
-    put_tensor(&out, x);
+    append_tensor(&out, x);
     if (size > 0)
         buffer[out.length < (int64_t)size ? out.length : (int64_t)size - 1] = '\0';
     return out.length;

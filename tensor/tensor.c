@@ -497,7 +497,7 @@ int wg__check_writable(const wg_tensor *x, const char *where) {
                        "writing in place to a tensor that %s; turn recording off "
                        "(wg_set_grad_enabled) or detach it",
                        wg__autograd->is_leaf(x->node) ? "requires a gradient"
-                                                      : "stands in a recorded graph");
+                                                      : "is part of a recorded graph");
     if (x->tangents && wg__forward->is_dual(x))
         return wg_fail(WG_ERROR_GRADIENT, where,
                        "writing in place to a tensor that depends on an input of wg_jvp, whose "

@@ -134,7 +134,7 @@ typedef struct blocks {
     wg__gemm_kernel kernel;
     int64_t size; /* of an element of C */
     operand a, b;
-    operand *shared, *own;           /* packed by all workers together; packed in blocks */
+    operand *shared, *blocked;       /* packed by all workers together; in blocks */
     int64_t piece, pieces;           /* the length of a piece of k, and their number */
     int64_t first_piece, last_piece; /* the pieces in `packed` */
     char *packed;                    /* the shared operand, or */
@@ -371,12 +371,12 @@ static source chunk_after(const blocks *p, int64_t piece, int64_t chunk) {
 /* The block that begins at sliver `first`. Blocks shrink as fewer slivers are left, so that workers
  * finish at about the same time. */
 static range block_at(const blocks *p, int64_t first) {
-    const int64_t left = p->own->slivers - first, share = wg__ceil_divide(left, 2 * p->threads);
+    const int64_t left = p->blocked->slivers - first, share = wg__ceil_divide(left, 2 * p->threads);
     return (range){first, wg__smaller(wg__larger(p->fewest, wg__smaller(share, p->most)), left)};
 }
 
 /* Takes the next free block; it has no slivers if none is left. */
-static range take_block(blocks *p) {
+static range claim_block(blocks *p) {
     int64_t first = atomic_load(&p->next_sliver);
     range block;
     do {
@@ -389,9 +389,9 @@ static range take_block(blocks *p) {
  * next free block. Another worker may take that block, but the cores share a cache. */
 static source block_after(const blocks *p, range now, int64_t piece) {
     if (piece + 1 < p->last_piece)
-        return source_of(p, p->own, now, piece + 1);
+        return source_of(p, p->blocked, now, piece + 1);
     const range free = block_at(p, atomic_load(&p->next_sliver));
-    return free.slivers > 0 ? source_of(p, p->own, free, p->first_piece) : (source){0};
+    return free.slivers > 0 ? source_of(p, p->blocked, free, p->first_piece) : (source){0};
 }
 
 /* Computes all tiles of the blocks that one worker takes. */
@@ -403,13 +403,13 @@ static void multiply_blocks(int64_t worker, int64_t end, void *context) {
     const wg__bf16_kernels *rounded = p->kernel.rounded;
     if (rounded && rounded->begin)
         rounded->begin();
-    for (range now; (now = take_block(p)).slivers > 0;)
+    for (range now; (now = claim_block(p)).slivers > 0;)
         for (int64_t piece = p->first_piece; piece < p->last_piece; piece++) {
-            if (p->own->is_packed)
-                pack_slivers(p, p->own, now, piece, block);
+            if (p->blocked->is_packed)
+                pack_slivers(p, p->blocked, now, piece, block);
             const range columns = shares_a ? now : (range){0, p->b.slivers};
             prefetches next = {.block = fetch_in(p->shared->slivers * now.slivers,
-                                                 block_after(p, now, piece), p->own->size)};
+                                                 block_after(p, now, piece), p->blocked->size)};
             for (int64_t c = 0; c < p->chunks; c++) {
                 const range rows = shares_a ? chunk_of_a(p, c) : now;
                 const char *a = !shares_a        ? block
@@ -434,7 +434,7 @@ static void multiply_without_memory(blocks *p) {
     _Alignas(
         CACHE_LINE) char room[2 * ((PIECE + CACHE_LINE / WORD) * MOST_WIDTH_BYTES + SLIVER_ROOM)];
     p->workspaces = room;
-    p->lone = room + p->own->sliver_bytes;
+    p->lone = room + p->blocked->sliver_bytes;
     p->fewest = p->most = 1;
     p->chunks = p->shared == &p->a ? p->a.slivers : 1;
     p->last_piece = p->pieces;
@@ -491,7 +491,7 @@ static void set_operands(blocks *p) {
     set_operand(p, &p->a, p->a.packs_along ? words + CACHE_LINE / WORD : words);
     set_operand(p, &p->b, words);
     p->shared = product->m <= product->n ? &p->a : &p->b;
-    p->own = product->m <= product->n ? &p->b : &p->a;
+    p->blocked = product->m <= product->n ? &p->b : &p->a;
 }
 
 void wg__gemm_large(const wg__product *product, wg__gemm_kernel kernel) {
@@ -502,12 +502,12 @@ void wg__gemm_large(const wg__product *product, wg__gemm_kernel kernel) {
                 .chunks = 1,
                 .threads = wg__gemm_threads(multiply_adds)};
     set_operands(&p);
-    const operand *own = p.own, *shared = p.shared;
-    p.fewest = wg__ceil_divide(own == &p.a ? FEWEST_OF_A : FEWEST_OF_B, own->width);
-    p.most = wg__smaller(1 + (BLOCK_BYTES - 1) / own->sliver_bytes, own->slivers);
-    if (own->is_packed)
+    const operand *blocked = p.blocked, *shared = p.shared;
+    p.fewest = wg__ceil_divide(blocked == &p.a ? FEWEST_OF_A : FEWEST_OF_B, blocked->width);
+    p.most = wg__smaller(1 + (BLOCK_BYTES - 1) / blocked->sliver_bytes, blocked->slivers);
+    if (blocked->is_packed)
         p.workspace_bytes =
-            wg__larger(p.most, wg__smaller(p.fewest, own->slivers)) * own->sliver_bytes;
+            wg__larger(p.most, wg__smaller(p.fewest, blocked->slivers)) * blocked->sliver_bytes;
     if (shared == &p.a)
         p.chunks = wg__ceil_divide(p.a.slivers, 1 + (CHUNK_BYTES - 1) / p.a.sliver_bytes);
     const int64_t piece_bytes = shared->slivers * shared->sliver_bytes;
@@ -516,7 +516,7 @@ void wg__gemm_large(const wg__product *product, wg__gemm_kernel kernel) {
         at_once = wg__smaller(1 + (SHARED_BYTES - 1) / piece_bytes, p.pieces);
         shared_bytes = at_once * piece_bytes;
     }
-    const int64_t workers = wg__smaller(p.threads, own->slivers);
+    const int64_t workers = wg__smaller(p.threads, blocked->slivers);
     int64_t bytes = shared_bytes + workers * p.workspace_bytes;
     for (size_t i = 0; i < sizeof workspace_sizes / sizeof *workspace_sizes; i++)
         if (bytes <= workspace_sizes[i]) {

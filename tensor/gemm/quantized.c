@@ -44,12 +44,12 @@ static int64_t pairs(const bf16_job *j, int64_t numbers) {
     return wg__ceil_divide(numbers, 2 * j->kernels->block_pairs) * j->kernels->block_pairs;
 }
 
-static void lay_tiles(int64_t begin, int64_t end, void *context) {
+static void pack_tiles(int64_t begin, int64_t end, void *context) {
     const bf16_job *j = context;
     for (int64_t t = begin; t < end; t++) {
         const int64_t row = first_row(j, t), rows = first_row(j, t + 1) - row;
-        j->kernels->lay_rows(rows, j->p->n, j->p->x + row * j->p->x_stride, j->p->x_stride,
-                             j->x + row * pairs(j, j->p->n) * j->kernels->pair_bytes);
+        j->kernels->pack_tile(rows, j->p->n, j->p->x + row * j->p->x_stride, j->p->x_stride,
+                              j->x + row * pairs(j, j->p->n) * j->kernels->pair_bytes);
     }
 }
 
@@ -71,20 +71,21 @@ static void multiply_piece(const bf16_job *j, bf16_unit *u, int64_t depth) {
     const bool first = depth == 0, to_y = depth + n == p->n && u->count == kernels->columns;
     /* The next piece of the unit's outputs, or the first piece of the next panel. */
     const bool is_last = depth + j->depth >= p->n;
-    const int64_t ahead = u->output + (is_last ? kernels->columns : 0),
+    const int64_t next_output = u->output + (is_last ? kernels->columns : 0),
                   at = is_last ? 0 : depth + j->depth,
-                  ahead_count = wg__smaller(kernels->columns, p->outputs - ahead),
-                  ahead_bytes = 2 * wg__smaller(j->depth, p->n - at);
-    kernels->lay_panel(u->count, n, p->weight + u->output * p->weight_stride + 2 * depth,
-                       p->weight_stride, u->panel);
+                  next_count = wg__smaller(kernels->columns, p->outputs - next_output),
+                  next_bytes = 2 * wg__smaller(j->depth, p->n - at);
+    kernels->pack_panel(u->count, n, p->weight + u->output * p->weight_stride + 2 * depth,
+                        p->weight_stride, u->panel);
     for (int64_t t = u->from; t < u->to; t++) {
         const int64_t row = first_row(j, t), rows = first_row(j, t + 1) - row;
         float *sums = u->sums + (row - u->row) * kernels->columns;
         /* Each tile prefetches a share of the weights that follow this piece. */
         const int64_t share = t - u->from, shares = u->to - u->from;
-        for (int64_t r = share * ahead_count / shares; r < (share + 1) * ahead_count / shares; r++)
-            for (int64_t b = 0; b < ahead_bytes; b += CACHE_LINE)
-                __builtin_prefetch(p->weight + (ahead + r) * p->weight_stride + 2 * at + b, 0, 3);
+        for (int64_t r = share * next_count / shares; r < (share + 1) * next_count / shares; r++)
+            for (int64_t b = 0; b < next_bytes; b += CACHE_LINE)
+                __builtin_prefetch(p->weight + (next_output + r) * p->weight_stride + 2 * at + b, 0,
+                                   3);
         kernels->multiply(&(wg__pair_product){
             .rows = rows,
             .pairs = pairs(j, n),
@@ -145,7 +146,7 @@ int wg__bf16_product(const wg__bf16_kernels *kernels, int count,
     if (!j.x)
         return -1;
     memset(j.x + x_rows * pairs(&j, n) * kernels->pair_bytes, 0, WG__TILE_ROOM);
-    wg__parallel_for(j.tiles, 1 + WORK / (n * kernels->tile_rows + 1), lay_tiles, &j);
+    wg__parallel_for(j.tiles, 1 + WORK / (n * kernels->tile_rows + 1), pack_tiles, &j);
     wg__parallel_for(j.parts * j.panels, 1, multiply_bf16_units, &j);
     wg__free(j.x);
     return 0;

@@ -13,10 +13,10 @@ enum {
 };
 
 /* y[r] -= sum_k factor_(k, r) column_k for R columns y, V vectors of rows at a time. Factor (k, r)
- * is at factors[k + r apart]. Returns how many rows are done. */
+ * is at factors[k + r factor_step]. Returns how many rows are done. */
 WG__ALWAYS_INLINE int64_t subtract_vectors(const int R, const int V, int64_t begin, int64_t n,
                                            int64_t count, const real *columns, int64_t leading,
-                                           const real *factors, int64_t apart, real *y,
+                                           const real *factors, int64_t factor_step, real *y,
                                            int64_t y_step) {
     for (; begin + V * LANES <= n; begin += V * LANES) {
         vector sums[4][4];
@@ -27,7 +27,7 @@ WG__ALWAYS_INLINE int64_t subtract_vectors(const int R, const int V, int64_t beg
             vector x[4];
             WG__UNROLL for (int v = 0; v < V; v++) x[v] = load(column + v * LANES);
             WG__UNROLL for (int r = 0; r < R; r++) {
-                const real factor = factors[k + r * apart];
+                const real factor = factors[k + r * factor_step];
                 WG__UNROLL for (int v = 0; v < V; v++) sums[r][v] -= factor * x[v];
             }
         }
@@ -38,11 +38,12 @@ WG__ALWAYS_INLINE int64_t subtract_vectors(const int R, const int V, int64_t beg
 }
 
 WG__ALWAYS_INLINE void subtract_columns(const int R, int64_t n, int64_t count, const real *columns,
-                                        int64_t leading, const real *factors, int64_t apart,
+                                        int64_t leading, const real *factors, int64_t factor_step,
                                         real *y, int64_t y_step) {
     int64_t done = subtract_vectors(R, R == 1 ? 4 : 2, 0, n, count, columns, leading, factors,
-                                    apart, y, y_step);
-    done = subtract_vectors(R, 1, done, n, count, columns, leading, factors, apart, y, y_step);
+                                    factor_step, y, y_step);
+    done =
+        subtract_vectors(R, 1, done, n, count, columns, leading, factors, factor_step, y, y_step);
     if (done == n)
         return;
     const int64_t rest = n - done;
@@ -50,7 +51,7 @@ WG__ALWAYS_INLINE void subtract_columns(const int R, int64_t n, int64_t count, c
     WG__UNROLL for (int r = 0; r < R; r++) sums[r] = load_part(y + r * y_step + done, rest, 0);
     for (int64_t k = 0; k < count; k++) {
         const vector x = load_part(columns + k * leading + done, rest, 0);
-        WG__UNROLL for (int r = 0; r < R; r++) sums[r] -= factors[k + r * apart] * x;
+        WG__UNROLL for (int r = 0; r < R; r++) sums[r] -= factors[k + r * factor_step] * x;
     }
     WG__UNROLL for (int r = 0; r < R; r++) store_part(y + r * y_step + done, sums[r], rest);
 }

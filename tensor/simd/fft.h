@@ -12,11 +12,11 @@ typedef struct complex_vector {
     vector re, im;
 } complex_vector;
 
-static inline complex_vector get(const real *x, int64_t index) {
+static inline complex_vector load_complex(const real *x, int64_t index) {
     return (complex_vector){load(x + 2 * index * LANES), load(x + (2 * index + 1) * LANES)};
 }
 
-static inline void put(real *x, int64_t index, complex_vector v) {
+static inline void store_complex(real *x, int64_t index, complex_vector v) {
     store(x + 2 * index * LANES, v.re);
     store(x + (2 * index + 1) * LANES, v.im);
 }
@@ -100,13 +100,13 @@ WG__ALWAYS_INLINE void pass_group(const int r, const real *w, int64_t step, int6
                                   int64_t s, int64_t distance, const real *x, real *y) {
     complex_vector in[WG__FFT_MOST_RADIX], out[WG__FFT_MOST_RADIX];
     for (int64_t q = 0; q < s; q++) {
-        in[0] = get(x, q);
+        in[0] = load_complex(x, q);
         for (int i = 1; i < r; i++)
-            in[i] = get(x, q + distance * i);
+            in[i] = load_complex(x, q + distance * i);
         butterfly(r, w, step, in, out);
-        put(y, q, out[0]);
+        store_complex(y, q, out[0]);
         for (int j = 1; j < r; j++)
-            put(y, q + s * j, twiddle ? times(out[j], w + 2 * twiddle * j) : out[j]);
+            store_complex(y, q + s * j, twiddle ? times(out[j], w + 2 * twiddle * j) : out[j]);
     }
 }
 
@@ -158,14 +158,14 @@ static real *run_transform(const wg__fft_plan *plan, real *x, real *y) {
         return run_passes(plan, x, y);
     const real *chirp = plan->chirp, *spectrum = plan->spectrum;
     for (int64_t j = 0; j < plan->n; j++)
-        put(x, j, times(get(x, j), chirp + 2 * j));
+        store_complex(x, j, times(load_complex(x, j), chirp + 2 * j));
     memset(x + 2 * plan->n * LANES, 0, (size_t)(2 * (longer->n - plan->n) * LANES) * sizeof *x);
     real *found = run_passes(longer, x, y), *other = found == x ? y : x;
     for (int64_t j = 0; j < longer->n; j++)
-        put(found, j, exchanged(times(get(found, j), spectrum + 2 * j)));
+        store_complex(found, j, exchanged(times(load_complex(found, j), spectrum + 2 * j)));
     found = run_passes(longer, found, other);
     for (int64_t j = 0; j < plan->n; j++)
-        put(found, j, times(exchanged(get(found, j)), chirp + 2 * j));
+        store_complex(found, j, times(exchanged(load_complex(found, j)), chirp + 2 * j));
     return found;
 }
 
@@ -240,10 +240,11 @@ static void store_lines(const wg__fft_side *side, const real *from, int64_t line
 static void split_halves(int64_t h, const real *w, const real *z, real *x) {
     const real half = (real)0.5;
     for (int64_t k = 0; k <= h; k++) {
-        const complex_vector a = get(z, k == h ? 0 : k), b = get(z, k == 0 ? 0 : h - k);
+        const complex_vector a = load_complex(z, k == h ? 0 : k),
+                             b = load_complex(z, k == 0 ? 0 : h - k);
         const complex_vector even = {half * (a.re + b.re), half * (a.im - b.im)};
         const complex_vector odd = {half * (a.im + b.im), half * (b.re - a.re)};
-        put(x, k, plus(even, times(odd, w + 2 * k)));
+        store_complex(x, k, plus(even, times(odd, w + 2 * k)));
     }
 }
 
@@ -253,22 +254,22 @@ static void join_halves(int64_t h, const real *w, real *x, real *z) {
     store(x + LANES, (vector){0});
     store(x + (2 * h + 1) * LANES, (vector){0});
     for (int64_t k = 0; k < h; k++) {
-        const complex_vector a = get(x, k), b = get(x, h - k);
+        const complex_vector a = load_complex(x, k), b = load_complex(x, h - k);
         const complex_vector even = {a.re + b.re, a.im - b.im};
         const complex_vector odd =
             times_conjugate((complex_vector){a.re - b.re, a.im + b.im}, w + 2 * k);
-        put(z, k, exchanged(plus(even, turned(odd))));
+        store_complex(z, k, exchanged(plus(even, turned(odd))));
     }
 }
 
 /* For an odd n: sets the elements beyond the middle to the conjugates of the earlier elements. */
 static void mirror(int64_t n, real *x) {
     store(x + LANES, (vector){0});
-    put(x, 0, exchanged(get(x, 0)));
+    store_complex(x, 0, exchanged(load_complex(x, 0)));
     for (int64_t k = 1; k <= n / 2; k++) {
-        const complex_vector a = get(x, k);
-        put(x, k, exchanged(a));
-        put(x, n - k, (complex_vector){-a.im, a.re});
+        const complex_vector a = load_complex(x, k);
+        store_complex(x, k, exchanged(a));
+        store_complex(x, n - k, (complex_vector){-a.im, a.re});
     }
 }
 
@@ -294,7 +295,7 @@ static void fft_groups(const wg__fft *job, int64_t begin, int64_t end, void *roo
                 mirror(n, a);
             else if (exchange)
                 for (int64_t j = 0; j < n; j++)
-                    put(a, j, exchanged(get(a, j)));
+                    store_complex(a, j, exchanged(load_complex(a, j)));
             found = run_transform(plan, a, b);
         }
         if (job->kind == WG__FFT_REAL && plan->halves) {

@@ -97,7 +97,7 @@ static inline vector words_at(const float *x, int64_t at, int64_t n) {
 
 #ifdef WG__TILES
 /* Block after block, with the 16 pairs of row 0, of row 1... in each. */
-static void lay_rows(int64_t rows, int64_t n, const float *x, int64_t x_stride, void *tile) {
+static void pack_tile(int64_t rows, int64_t n, const float *x, int64_t x_stride, void *tile) {
     uint8_t *to = tile;
     for (int64_t at = 0; at < n; at += 2 * BLOCK_PAIRS)
         for (int64_t row = 0; row < rows; row++)
@@ -108,7 +108,7 @@ static void lay_rows(int64_t rows, int64_t n, const float *x, int64_t x_stride, 
             }
 }
 #else
-static void lay_rows(int64_t rows, int64_t n, const float *x, int64_t x_stride, void *tile) {
+static void pack_tile(int64_t rows, int64_t n, const float *x, int64_t x_stride, void *tile) {
     const int64_t count = (n + 1) / 2 * PAIR_WORDS;
     uint8_t *end = (uint8_t *)tile + count * rows * WORD;
     for (int64_t word = 0, at = 0; word < count; word += LANES, at += STEP)
@@ -133,7 +133,7 @@ static void lay_rows(int64_t rows, int64_t n, const float *x, int64_t x_stride, 
 
 /* Packs LANES pairs of LANES rows of the weight: pair i of the rows becomes row i of a panel. The
  * second number of a pair is in the upper half of its word, as in little-endian memory. */
-static inline void lay_whole(const uint8_t *weight, int64_t stride, uint8_t *to) {
+static inline void pack_pairs(const uint8_t *weight, int64_t stride, uint8_t *to) {
     vector pairs[LANES];
     WG__UNROLL for (int i = 0; i < LANES; i++) {
         lanes row;
@@ -157,20 +157,20 @@ static inline void lay_whole(const uint8_t *weight, int64_t stride, uint8_t *to)
     }
 }
 
-static void lay_panel(int64_t outputs, int64_t n, const void *weight, int64_t weight_stride,
-                      void *panel) {
+static void pack_panel(int64_t outputs, int64_t n, const void *weight, int64_t weight_stride,
+                       void *panel) {
     for (int64_t v = 0; v < VECTORS; v++, outputs -= LANES) {
         const uint8_t *rows = (const uint8_t *)weight + v * LANES * weight_stride;
         uint8_t *to = (uint8_t *)panel + v * WG__VECTOR_BYTES;
         for (int64_t bytes = 2 * n; bytes > 0; bytes -= WG__VECTOR_BYTES) {
             if (outputs >= LANES && bytes >= WG__VECTOR_BYTES) {
-                lay_whole(rows, weight_stride, to);
+                pack_pairs(rows, weight_stride, to);
             } else { /* zeros take the place of missing rows and bytes */
                 uint8_t some[LANES][WG__VECTOR_BYTES] = {{0}};
                 for (int64_t i = 0; i < LANES && i < outputs; i++)
                     memcpy(some[i], rows + i * weight_stride,
                            (size_t)(bytes < WG__VECTOR_BYTES ? bytes : WG__VECTOR_BYTES));
-                lay_whole(some[0], WG__VECTOR_BYTES, to);
+                pack_pairs(some[0], WG__VECTOR_BYTES, to);
             }
             rows += WG__VECTOR_BYTES;
             to += LANES * PAIR_WORDS * COLUMNS * WORD;
@@ -497,8 +497,8 @@ const wg__bf16_kernels WG__TABLE = {
     .columns = COLUMNS,
     .pair_bytes = PAIR_WORDS * WORD,
     .block_pairs = BLOCK_PAIRS,
-    .lay_rows = lay_rows,
-    .lay_panel = lay_panel,
+    .pack_tile = pack_tile,
+    .pack_panel = pack_panel,
     .multiply = multiply,
     .pack_operand = pack_operand,
     .rounded_product = rounded_product,

@@ -51,13 +51,13 @@ static inline void philox_round(wide_words c[4], uint32_t key0, uint32_t key1) {
 /* The words of BLOCKS_AT_ONCE blocks from `first` on, a multiple of BLOCKS. */
 static inline void philox_blocks(uint32_t key[ROUNDS][2], uint64_t offset, uint64_t first,
                                  words_of_blocks words[CHAINS / 2][4]) {
-    wide_words c[CHAINS][4], zero = {0}, ahead = {0};
+    wide_words c[CHAINS][4], zero = {0}, even = {0};
     for (int i = 0; i < BLOCKS / 2; i++)
-        ahead[i] = 2 * (uint64_t)i;
+        even[i] = 2 * (uint64_t)i;
     for (int chain = 0; chain < CHAINS; chain++) {
         /* BLOCKS divides 2^32: no carry */
         const uint64_t block = first + (uint64_t)(chain / 2 * BLOCKS);
-        c[chain][0] = ahead + ((block & UINT32_MAX) + (uint64_t)(chain % 2));
+        c[chain][0] = even + ((block & UINT32_MAX) + (uint64_t)(chain % 2));
         c[chain][1] = zero + (block >> 32);
         c[chain][2] = zero + (offset & UINT32_MAX);
         c[chain][3] = zero + (offset >> 32);

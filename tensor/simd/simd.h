@@ -442,13 +442,13 @@ typedef struct wg__bf16_kernels {
      * block of row 0, of row 1..., then the second blocks... `multiply` may read
      * WG__TILE_ROOM bytes beyond a tile's end. */
 #define WG__TILE_ROOM 1024
-    void (*lay_rows)(int64_t rows, int64_t n, const float *x, int64_t x_stride, void *tile);
+    void (*pack_tile)(int64_t rows, int64_t n, const float *x, int64_t x_stride, void *tile);
 
     /* Packs up to `columns` rows of the weight, weight_stride bytes apart, of n numbers each, into
      * a panel: the first pair of row 0, of row 1..., with zeros for missing rows. A panel has room
      * for n rounded up to a multiple of `columns`. */
-    void (*lay_panel)(int64_t outputs, int64_t n, const void *weight, int64_t weight_stride,
-                      void *panel);
+    void (*pack_panel)(int64_t outputs, int64_t n, const void *weight, int64_t weight_stride,
+                       void *panel);
 
     void (*multiply)(const wg__pair_product *p);
 
