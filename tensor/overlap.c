@@ -60,11 +60,6 @@ static bool has_solution(const equation *e, int first, int64_t target, int *step
 
 /* ---- Two tensors ---- */
 
-/* The address of the first element as a number; without memory, its offset in the storage. */
-static int64_t first_byte(const wg_tensor *x) {
-    return (int64_t)(uintptr_t)x->storage->data + x->offset * (int64_t)wg_dtype_size(x->spec.dtype);
-}
-
 /* Adds the axes of x to the equation. Returns the distance in bytes from the first element of x to
  * the element with the lowest address (`sign` is -1) or with the highest address (1). */
 static int64_t add_axes(equation *e, const wg_tensor *x, int sign) {
@@ -85,21 +80,24 @@ wg__overlap wg__overlap_of(const wg_tensor *x, const wg_tensor *y) {
         return WG__OVERLAP_NONE;
     if (wg__spec_count(&x->spec) == 0 || wg__spec_count(&y->spec) == 0)
         return WG__OVERLAP_NONE;
-    bool is_same = first_byte(x) == first_byte(y) && x->spec.dtype == y->spec.dtype &&
-                   wg__same_shape(&x->spec, &y->spec);
+    const int64_t x_size = (int64_t)wg_dtype_size(x->spec.dtype),
+                  y_size = (int64_t)wg_dtype_size(y->spec.dtype);
+    /* Addresses of the first elements as numbers; without memory, offsets in the storage. */
+    const int64_t x_first = (int64_t)(uintptr_t)x->storage->data + x->offset * x_size,
+                  y_first = (int64_t)(uintptr_t)y->storage->data + y->offset * y_size;
+    bool is_same =
+        x_first == y_first && x->spec.dtype == y->spec.dtype && wg__same_shape(&x->spec, &y->spec);
     for (int i = 0; i < x->spec.ndim && is_same; i++)
         is_same = x->strides[i] == y->strides[i] || x->spec.shape[i] == 1;
     if (is_same)
         return WG__OVERLAP_SAME;
-    const int64_t x_size = (int64_t)wg_dtype_size(x->spec.dtype),
-                  y_size = (int64_t)wg_dtype_size(y->spec.dtype);
     /* A byte of x lies `up` bytes above the lowest byte of x, and a byte of y lies `down` bytes
      * below the highest byte of y. Both are the same byte if up + down = highest of y - lowest of
      * x. */
     equation e = {0};
     int steps = MOST_STEPS;
-    const int64_t lowest = first_byte(x) + add_axes(&e, x, -1),
-                  highest = first_byte(y) + add_axes(&e, y, 1) + y_size - 1;
+    const int64_t lowest = x_first + add_axes(&e, x, -1),
+                  highest = y_first + add_axes(&e, y, 1) + y_size - 1;
     add_term(&e, 1, x_size + y_size - 2);
     return has_solution(&e, 0, highest - lowest, &steps) ? WG__OVERLAP_PARTIAL : WG__OVERLAP_NONE;
 }

@@ -29,14 +29,10 @@ static inline complex_vector minus(complex_vector a, complex_vector b) {
     return (complex_vector){a.re - b.re, a.im - b.im};
 }
 
-/* a times the number at w, or its conjugate. In a sum of two products every compiler fuses the
- * first product with the addition; in a difference gcc for arm64 would fuse the second. */
+/* a times the number at w. In a sum of two products every compiler fuses the first product with the
+ * addition; in a difference gcc for arm64 would fuse the second. */
 static inline complex_vector times(complex_vector a, const real *w) {
     return (complex_vector){a.re * w[0] + a.im * -w[1], a.re * w[1] + a.im * w[0]};
-}
-
-static inline complex_vector times_conjugate(complex_vector a, const real *w) {
-    return (complex_vector){a.re * w[0] + a.im * w[1], a.im * w[0] + a.re * -w[1]};
 }
 
 /* i a, and a with its parts exchanged. */
@@ -256,8 +252,10 @@ static void join_halves(int64_t h, const real *w, real *x, real *z) {
     for (int64_t k = 0; k < h; k++) {
         const complex_vector a = load_complex(x, k), b = load_complex(x, h - k);
         const complex_vector even = {a.re + b.re, a.im - b.im};
-        const complex_vector odd =
-            times_conjugate((complex_vector){a.re - b.re, a.im + b.im}, w + 2 * k);
+        /* Times the conjugate of w^k; products in the order of `times`. */
+        const vector re = a.re - b.re, im = a.im + b.im;
+        const real *at = w + 2 * k;
+        const complex_vector odd = {re * at[0] + im * at[1], im * at[0] + re * -at[1]};
         store_complex(z, k, exchanged(plus(even, turned(odd))));
     }
 }

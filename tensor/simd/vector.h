@@ -286,18 +286,18 @@ static inline real largest_lane(vector v) {
     return v[0];
 }
 
-/* vector_exp(x) and so on; the error is below 1 ulp (1.5 for erfc). */
+/* SLEEF's functions; the error is below 1 ulp (1.5 for erfc). */
 #ifdef WG__SCALAR
-#define WG__FUNCTION(function, accuracy)                                                           \
-    static inline vector vector_##function(vector x) {                                             \
+#define WG__FUNCTION(NAME, function, accuracy)                                                     \
+    static inline vector NAME(vector x) {                                                          \
         return (vector){WG__SLEEF(function, accuracy)(x[0])};                                      \
     }
-#define WG__ROUNDING(function)                                                                     \
-    static inline vector vector_##function(vector x) {                                             \
+#define WG__ROUNDING(NAME, function)                                                               \
+    static inline vector NAME(vector x) {                                                          \
         return (vector){(real)function(x[0])};                                                     \
     }
-#define WG__PAIR_FUNCTION(function, accuracy)                                                      \
-    static inline vector vector_##function(vector a, vector b) {                                   \
+#define WG__PAIR_FUNCTION(NAME, function, accuracy)                                                \
+    static inline vector NAME(vector a, vector b) {                                                \
         return (vector){WG__SLEEF(function, accuracy)(a[0], b[0])};                                \
     }
 #elif defined(WG__NEON_PAIRS)
@@ -306,63 +306,63 @@ typedef union halves {
     piece half[2];
 } halves;
 
-#define WG__FUNCTION(function, accuracy)                                                           \
-    static inline vector vector_##function(vector x) {                                             \
+#define WG__FUNCTION(NAME, function, accuracy)                                                     \
+    static inline vector NAME(vector x) {                                                          \
         halves y = {x};                                                                            \
         for (int h = 0; h < 2; h++)                                                                \
             y.half[h] = WG__SLEEF(function, accuracy)(y.half[h]);                                  \
         return y.whole;                                                                            \
     }
-#define WG__ROUNDING(function) WG__FUNCTION(function, )
-#define WG__PAIR_FUNCTION(function, accuracy)                                                      \
-    static inline vector vector_##function(vector a, vector b) {                                   \
+#define WG__ROUNDING(NAME, function) WG__FUNCTION(NAME, function, )
+#define WG__PAIR_FUNCTION(NAME, function, accuracy)                                                \
+    static inline vector NAME(vector a, vector b) {                                                \
         halves y = {a}, other = {b};                                                               \
         for (int h = 0; h < 2; h++)                                                                \
             y.half[h] = WG__SLEEF(function, accuracy)(y.half[h], other.half[h]);                   \
         return y.whole;                                                                            \
     }
 #else
-#define WG__FUNCTION(function, accuracy)                                                           \
-    static inline vector vector_##function(vector x) {                                             \
+#define WG__FUNCTION(NAME, function, accuracy)                                                     \
+    static inline vector NAME(vector x) {                                                          \
         return WG__SLEEF(function, accuracy)(x);                                                   \
     }
-#define WG__ROUNDING(function) WG__FUNCTION(function, )
-#define WG__PAIR_FUNCTION(function, accuracy)                                                      \
-    static inline vector vector_##function(vector a, vector b) {                                   \
+#define WG__ROUNDING(NAME, function) WG__FUNCTION(NAME, function, )
+#define WG__PAIR_FUNCTION(NAME, function, accuracy)                                                \
+    static inline vector NAME(vector a, vector b) {                                                \
         return WG__SLEEF(function, accuracy)(a, b);                                                \
     }
 #endif
 
-WG__FUNCTION(exp, u10)
-WG__FUNCTION(exp2, u10)
-WG__FUNCTION(expm1, u10)
-WG__FUNCTION(log, u10)
-WG__FUNCTION(log2, u10)
-WG__FUNCTION(log10, u10)
-WG__FUNCTION(log1p, u10)
-WG__FUNCTION(sin, u10)
-WG__FUNCTION(cos, u10)
-WG__FUNCTION(tan, u10)
-WG__FUNCTION(asin, u10)
-WG__FUNCTION(acos, u10)
-WG__FUNCTION(atan, u10)
-WG__FUNCTION(sinh, u10)
-WG__FUNCTION(cosh, u10)
-WG__FUNCTION(tanh, u10)
-WG__FUNCTION(asinh, u10)
-WG__FUNCTION(acosh, u10)
-WG__FUNCTION(atanh, u10)
-WG__FUNCTION(cbrt, u10)
-WG__FUNCTION(erf, u10)
-WG__FUNCTION(erfc, u15)
-WG__FUNCTION(lgamma, u10)
-WG__ROUNDING(floor)
-WG__ROUNDING(ceil)
-WG__ROUNDING(rint)
-WG__ROUNDING(trunc)
-WG__PAIR_FUNCTION(pow, u10)
-WG__PAIR_FUNCTION(atan2, u10)
-WG__PAIR_FUNCTION(hypot, u05)
+WG__FUNCTION(vector_exp, exp, u10)
+WG__FUNCTION(vector_exp2, exp2, u10)
+WG__FUNCTION(vector_expm1, expm1, u10)
+WG__FUNCTION(vector_log, log, u10)
+WG__FUNCTION(vector_log2, log2, u10)
+WG__FUNCTION(vector_log10, log10, u10)
+WG__FUNCTION(vector_log1p, log1p, u10)
+WG__FUNCTION(vector_sin, sin, u10)
+WG__FUNCTION(vector_cos, cos, u10)
+WG__FUNCTION(vector_tan, tan, u10)
+WG__FUNCTION(vector_asin, asin, u10)
+WG__FUNCTION(vector_acos, acos, u10)
+WG__FUNCTION(vector_atan, atan, u10)
+WG__FUNCTION(vector_sinh, sinh, u10)
+WG__FUNCTION(vector_cosh, cosh, u10)
+WG__FUNCTION(vector_tanh, tanh, u10)
+WG__FUNCTION(vector_asinh, asinh, u10)
+WG__FUNCTION(vector_acosh, acosh, u10)
+WG__FUNCTION(vector_atanh, atanh, u10)
+WG__FUNCTION(vector_cbrt, cbrt, u10)
+WG__FUNCTION(vector_erf, erf, u10)
+WG__FUNCTION(vector_erfc, erfc, u15)
+WG__FUNCTION(vector_lgamma, lgamma, u10)
+WG__ROUNDING(vector_floor, floor)
+WG__ROUNDING(vector_ceil, ceil)
+WG__ROUNDING(vector_rint, rint)
+WG__ROUNDING(vector_trunc, trunc)
+WG__PAIR_FUNCTION(vector_pow, pow, u10)
+WG__PAIR_FUNCTION(vector_atan2, atan2, u10)
+WG__PAIR_FUNCTION(vector_hypot, hypot, u05)
 
 /* ---- Names of tables, which contain the instruction set ---- */
 
