@@ -241,19 +241,6 @@ static bool accept_gamma(double d, double c, double z, double u, double *cube) {
     return u < 1 - 0.0331 * square * square || log(u) < square / 2 + d * (1 - *cube + log(*cube));
 }
 
-/* x / d from the second try on; `block` is the first block of that try. */
-static double gamma_of_blocks(wg_generator draw, uint64_t block, double d, double c,
-                              double *power) {
-    for (;; block += (uint64_t)1 << 48) {
-        const philox4x32_ctr_t words = block_of(draw.seed, draw.offset, block + 1);
-        double pair[2], cube;
-        normal_pair(block_of(draw.seed, draw.offset, block), pair);
-        *power = 1 - uniform(words.v[2], words.v[3]);
-        if (accept_gamma(d, c, pair[0], 1 - uniform(words.v[0], words.v[1]), &cube))
-            return cube;
-    }
-}
-
 void wg__random_gammas(uint64_t seed, uint64_t offset, int64_t first, int64_t n,
                        const double *concentration, double *x) {
     const wg_generator draw = {.seed = seed, .offset = offset};
@@ -273,10 +260,15 @@ void wg__random_gammas(uint64_t seed, uint64_t offset, int64_t first, int64_t n,
         /* For a below 1: u^(1 / a) times a sample of concentration a + 1. */
         const double a = concentration[i] < 1 ? concentration[i] + 1 : concentration[i];
         const double d = a - 1.0 / 3, c = 1 / sqrt(9 * d);
-        double cube, power = 1 - v[2 * i + 1];
-        if (!accept_gamma(d, c, normal[i], 1 - u[2 * i + 1], &cube))
-            cube = gamma_of_blocks(draw, 2 * (uint64_t)(first + i) + ((uint64_t)1 << 48), d, c,
-                                   &power);
+        double cube, power = 1 - v[2 * i + 1], pair[2];
+        bool is_accepted = accept_gamma(d, c, normal[i], 1 - u[2 * i + 1], &cube);
+        for (uint64_t block = 2 * (uint64_t)(first + i); !is_accepted;) {
+            block += (uint64_t)1 << 48;
+            const philox4x32_ctr_t words = block_of(seed, offset, block + 1);
+            normal_pair(block_of(seed, offset, block), pair);
+            power = 1 - uniform(words.v[2], words.v[3]);
+            is_accepted = accept_gamma(d, c, pair[0], 1 - uniform(words.v[0], words.v[1]), &cube);
+        }
         x[i] = d * cube;
         if (a != concentration[i])
             x[i] *= pow(power, 1 / concentration[i]);
