@@ -166,7 +166,6 @@ typedef struct block_job {
     wg_quantization quantization;   /* of a single row, without x16 */
     bool side_by_side;
     const wg__block_kernels *kernels;
-    const wg__block_products *products;
     int64_t groups; /* of 16 outputs, of all products together */
     int64_t blocks;
     uint8_t *tiles;
@@ -174,11 +173,13 @@ typedef struct block_job {
 
 static void quantize_tiles(int64_t begin, int64_t end, void *context) {
     const block_job *j = context;
+    const int32_t offset =
+        j->quantization == WG_QUANTIZATION_Q8_0 ? j->kernels->q8_0_offset : j->kernels->q4_0_offset;
     for (int64_t t = begin; t < end; t++) {
         const int64_t row = t * j->kernels->tile_rows;
         const int64_t rows = wg__smaller(j->kernels->tile_rows, j->p->x_rows - row);
         j->kernels->quantize(rows, j->blocks, j->p->x + row * j->p->x_stride, j->p->x_stride,
-                             j->products->offset, j->tiles + row * j->blocks * WG__TILE_BLOCK);
+                             offset, j->tiles + row * j->blocks * WG__TILE_BLOCK);
     }
 }
 
@@ -188,8 +189,8 @@ static void multiply_tiles(const block_job *j, int64_t from, int64_t to, int64_t
     for (int64_t t = from; t < to; t++) {
         const int64_t row = t * j->kernels->tile_rows;
         const int64_t rows = wg__smaller(j->kernels->tile_rows, j->p->x_rows - row);
-        j->products->multiply(rows, count, weights,
-                              j->tiles + (row * j->blocks + first * rows) * WG__TILE_BLOCK, sums);
+        j->kernels->multiply(j->quantization, rows, count, weights,
+                             j->tiles + (row * j->blocks + first * rows) * WG__TILE_BLOCK, sums);
         sums += rows * WG__GROUP;
     }
 }
@@ -248,7 +249,6 @@ int wg__block_product(wg_quantization quantization, int count,
                    .quantization = of_a_row,
                    .side_by_side = quantization != of_a_row,
                    .kernels = kernels,
-                   .products = of_a_row == WG_QUANTIZATION_Q8_0 ? &kernels->q8_0 : &kernels->q4_0,
                    .blocks = n / WG__BLOCK};
     for (int i = 0; i < count; i++)
         j.groups += wg__ceil_divide(products[i].outputs, WG__GROUP);

@@ -201,14 +201,12 @@ WG__ALWAYS_INLINE void multiply_rows(const bool nibbles, int64_t rows, int64_t b
     }
 }
 
-static void multiply_q8_0(int64_t rows, int64_t blocks, const uint8_t *weights, const void *tile,
-                          float *sums) {
-    multiply_rows(false, rows, blocks, weights, tile, sums);
-}
-
-static void multiply_q4_0(int64_t rows, int64_t blocks, const uint8_t *weights, const void *tile,
-                          float *sums) {
-    multiply_rows(true, rows, blocks, weights, tile, sums);
+static void multiply_tile(wg_quantization quantization, int64_t rows, int64_t blocks,
+                          const uint8_t *weights, const void *tile, float *sums) {
+    if (quantization == WG_QUANTIZATION_Q4_0)
+        multiply_rows(true, rows, blocks, weights, tile, sums);
+    else
+        multiply_rows(false, rows, blocks, weights, tile, sums);
 }
 
 /* ---- Rows of x ---- */
@@ -314,6 +312,7 @@ const wg__block_kernels WG__TABLE = {
     .name = WG__TEXT(WG_SIMD),
     .tile_rows = WG__I8_ROWS,
     .quantize = quantize,
-    .q8_0 = {LEVEL_OFFSET, multiply_q8_0},
-    .q4_0 = {-8, multiply_q4_0},
+    .q8_0_offset = LEVEL_OFFSET,
+    .q4_0_offset = -8,
+    .multiply = multiply_tile,
 };

@@ -492,15 +492,6 @@ const wg__bf16_kernels *wg__bf16_kernels_at(int index);
 #define WG__TILE_BLOCK 40 /* bytes of a row's block in a tile */
 #define WG__MOST_TILE_ROWS 12
 
-typedef struct wg__block_products {
-    /* A constant added to each weight: a block's integer sum begins with offset sum x_b. */
-    int32_t offset;
-
-    /* Adds the products of a tile with a group of 16 interleaved rows to sums, (rows, 16). */
-    void (*multiply)(int64_t rows, int64_t blocks, const uint8_t *weights, const void *tile,
-                     float *sums);
-} wg__block_products;
-
 typedef struct wg__block_kernels {
     const char *name;  /* of the instruction set */
     int64_t tile_rows; /* at most, in a tile */
@@ -511,7 +502,13 @@ typedef struct wg__block_kernels {
     void (*quantize)(int64_t rows, int64_t blocks, const float *x, int64_t x_stride, int32_t offset,
                      void *tile);
 
-    wg__block_products q8_0, q4_0;
+    /* Constants added to each weight: a block's integer sum begins with offset sum x_b. */
+    int32_t q8_0_offset, q4_0_offset;
+
+    /* Adds the products of a tile, quantized with the offset of the quantization (q8_0 or q4_0),
+     * with a group of 16 interleaved rows to sums, (rows, 16). */
+    void (*multiply)(wg_quantization quantization, int64_t rows, int64_t blocks,
+                     const uint8_t *weights, const void *tile, float *sums);
 } wg__block_kernels;
 
 /* The tables that this CPU supports, from the base instruction set (index 0) to the best (also

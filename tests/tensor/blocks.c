@@ -140,12 +140,12 @@ static void assert_products(const wg__block_kernels *kernels, wg_quantization qu
         x[0][i] = i % 64 < 32 ? 1 : -1; /* the largest sums */
     round_rows(x, &met);
     draw_group(&generator, quantization, group, levels, scales);
-    const wg__block_products *products =
-        quantization == WG_QUANTIZATION_Q8_0 ? &kernels->q8_0 : &kernels->q4_0;
-    kernels->quantize(rows, BLOCKS, x[0], COLUMNS, products->offset, tile);
+    const int32_t offset =
+        quantization == WG_QUANTIZATION_Q8_0 ? kernels->q8_0_offset : kernels->q4_0_offset;
+    kernels->quantize(rows, BLOCKS, x[0], COLUMNS, offset, tile);
     for (int i = 0; i < rows * OUTPUTS; i++)
         sums[i] = (float)i;
-    products->multiply(rows, BLOCKS, group, tile, sums);
+    kernels->multiply(quantization, rows, BLOCKS, group, tile, sums);
     for (int r = 0; r < rows; r++)
         for (int o = 0; o < OUTPUTS; o++) {
             double expected = r * OUTPUTS + o, size = fabs(expected);
