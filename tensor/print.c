@@ -76,11 +76,6 @@ static decimal_digits decimal_between(double value, wg_dtype dtype, int least, i
     return parse_scientific(text);
 }
 
-/* All bits of an i64, which a double would lose. */
-static int64_t integer_element(wg_dtype dtype, const char *address) {
-    return dtype == WG_I64 ? *(const int64_t *)address : (int64_t)wg__element(dtype, address);
-}
-
 typedef struct sink {
     FILE *stream; /* or NULL, and then: */
     char *buffer;
@@ -165,7 +160,8 @@ static void survey_width(survey *seen, const char *address) {
     layout *layout = &seen->layout;
     double value = wg__element(layout->dtype, address);
     if (!wg_dtype_is_float(layout->dtype)) {
-        const int64_t integer = integer_element(layout->dtype, address);
+        const int64_t integer = /* a double would lose bits of an i64 */
+            layout->dtype == WG_I64 ? *(const int64_t *)address : (int64_t)value;
         layout->left = max_int(layout->left, snprintf(NULL, 0, "%" PRId64, integer));
     } else if (!isfinite(value)) {
         return;
@@ -267,11 +263,12 @@ static void write_element(char *text, const layout *layout, const char *address)
         sprintf(text, "%*s", layout->left, *(const uint8_t *)address ? "True" : "False");
         return;
     }
+    const double value = wg__element(layout->dtype, address);
     if (!wg_dtype_is_float(layout->dtype)) {
-        sprintf(text, "%*" PRId64, layout->left, integer_element(layout->dtype, address));
+        sprintf(text, "%*" PRId64, layout->left,
+                layout->dtype == WG_I64 ? *(const int64_t *)address : (int64_t)value);
         return;
     }
-    const double value = wg__element(layout->dtype, address);
     decimal_digits decimal;
     if (!isfinite(value)) {
         sprintf(text, "%*s", layout->left + layout->right,

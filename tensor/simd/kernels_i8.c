@@ -44,62 +44,43 @@ static inline lanes spread(const uint8_t *from) {
 
 #if defined(__AVX512VNNI__)
 enum { LEVEL_OFFSET = -128, SIGN = 128 };
-
-static inline lanes dot(lanes sum, bytes weights, lanes x) {
-    return (lanes)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)weights, (__m512i)x);
-}
 #else
 enum { LEVEL_OFFSET = 0, SIGN = 0 };
+#endif
 
-#if defined(__AVX512BW__)
-static inline lanes dot_of_nibbles(lanes sum, bytes weights, lanes x) {
-    const __m512i pairs = _mm512_maddubs_epi16((__m512i)weights, (__m512i)x);
-    return sum + (lanes)_mm512_madd_epi16(pairs, _mm512_set1_epi16(1));
-}
+static inline lanes dot_of_nibbles(lanes sum, bytes weights, lanes x);
 
-/* |w| times x with the sign of w, because two of these products fit 16 bits. */
+/* AVX multiplies unsigned by signed bytes and adds pairs of products in 16 bits: |w| times x with
+ * the sign of w fits. */
 static inline lanes dot(lanes sum, bytes weights, lanes x) {
+#if defined(__AVX512VNNI__)
+    return (lanes)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)weights, (__m512i)x);
+#elif defined(__AVX512BW__)
     const __m512i w = (__m512i)weights, zero = _mm512_setzero_si512();
     const __m512i turned =
         _mm512_mask_sub_epi8((__m512i)x, _mm512_movepi8_mask(w), zero, (__m512i)x);
     return dot_of_nibbles(sum, (bytes)_mm512_abs_epi8(w), (lanes)turned);
-}
 #elif defined(__AVX2__)
-static inline lanes dot_of_nibbles(lanes sum, bytes weights, lanes x) {
-    const __m256i pairs = _mm256_maddubs_epi16((__m256i)weights, (__m256i)x);
-    return sum + (lanes)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
-}
-
-/* |w| times x with the sign of w, because two of these products fit 16 bits. */
-static inline lanes dot(lanes sum, bytes weights, lanes x) {
     const __m256i w = (__m256i)weights;
     return dot_of_nibbles(sum, (bytes)_mm256_abs_epi8(w), (lanes)_mm256_sign_epi8((__m256i)x, w));
-}
+#elif defined(__aarch64__) && defined(__ARM_FEATURE_DOTPROD)
+    return (lanes)vdotq_s32((int32x4_t)sum, (int8x16_t)weights, (int8x16_t)x);
 #elif defined(__aarch64__) && defined(__ARM_NEON)
-static inline lanes dot(lanes sum, bytes weights, lanes x) {
     const int8x16_t w = (int8x16_t)weights, levels = (int8x16_t)x;
-#if defined(__ARM_FEATURE_DOTPROD)
-    return (lanes)vdotq_s32((int32x4_t)sum, w, levels);
-#else
     const int16x8_t low = vmull_s8(vget_low_s8(w), vget_low_s8(levels)),
                     high = vmull_high_s8(w, levels);
     return (lanes)vpadalq_s16((int32x4_t)sum, vpaddq_s16(low, high));
-#endif
-}
 #elif defined(__SSE2__)
-/* Bytes are sign-extended to 16 bits; the lower and the upper half of x are equal. */
-static inline lanes dot(lanes sum, bytes weights, lanes x) {
-    const __m128i w = (__m128i)weights, bytes_of_x = (__m128i)x;
-    const __m128i levels = _mm_srai_epi16(_mm_unpacklo_epi8(bytes_of_x, bytes_of_x), 8);
+    /* Bytes are sign-extended to 16 bits; the lower and the upper half of x are equal. */
+    const __m128i w = (__m128i)weights, four = (__m128i)x;
+    const __m128i levels = _mm_srai_epi16(_mm_unpacklo_epi8(four, four), 8);
     const __m128i low = _mm_srai_epi16(_mm_unpacklo_epi8(w, w), 8),
                   high = _mm_srai_epi16(_mm_unpackhi_epi8(w, w), 8);
     const lanes first = (lanes)_mm_madd_epi16(low, levels),
                 second = (lanes)_mm_madd_epi16(high, levels);
     return sum + __builtin_shufflevector(first, second, 0, 2, 4, 6) +
            __builtin_shufflevector(first, second, 1, 3, 5, 7);
-}
 #else
-static inline lanes dot(lanes sum, bytes weights, lanes x) {
     int8_t w[sizeof weights], levels[sizeof x];
     memcpy(w, &weights, sizeof w);
     memcpy(levels, &x, sizeof levels);
@@ -107,15 +88,20 @@ static inline lanes dot(lanes sum, bytes weights, lanes x) {
         for (int j = 0; j < STEP; j++)
             sum[i] += w[i * STEP + j] * levels[i * STEP + j];
     return sum;
+#endif
 }
-#endif
-#endif
 
-#if defined(__AVX512VNNI__) || !defined(__AVX2__)
 static inline lanes dot_of_nibbles(lanes sum, bytes weights, lanes x) {
+#if defined(__AVX512VNNI__) || !defined(__AVX2__)
     return dot(sum, weights, x);
-}
+#elif defined(__AVX512BW__)
+    const __m512i pairs = _mm512_maddubs_epi16((__m512i)weights, (__m512i)x);
+    return sum + (lanes)_mm512_madd_epi16(pairs, _mm512_set1_epi16(1));
+#else
+    const __m256i pairs = _mm256_maddubs_epi16((__m256i)weights, (__m256i)x);
+    return sum + (lanes)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
 #endif
+}
 
 /* ---- Products ---- */
 
