@@ -92,43 +92,43 @@ WG__ALWAYS_INLINE void few_columns_vjp(const bool logarithm, const int vectors, 
         }
 }
 
-/* Columns in groups of whole vectors; the remaining columns come last. */
-WG__ALWAYS_INLINE void all_columns(const bool logarithm, int64_t n, int64_t columns, int64_t stride,
-                                   const real *x, real *y) {
-    int64_t j = 0;
-    for (; j + COLUMN_VECTORS * LANES <= columns; j += COLUMN_VECTORS * LANES)
-        few_columns(logarithm, COLUMN_VECTORS, LANES, n, stride, x + j, y + j);
-    for (; j + LANES <= columns; j += LANES)
-        few_columns(logarithm, 1, LANES, n, stride, x + j, y + j);
-    if (j < columns)
-        few_columns(logarithm, 1, columns - j, n, stride, x + j, y + j);
+/* Writes y: the softmax of a group of columns x or, with vjp, dx from the softmax x and dy. */
+WG__ALWAYS_INLINE void column_group(const bool logarithm, const bool vjp, const int vectors,
+                                    const int64_t count, int64_t n, int64_t stride, const real *x,
+                                    const real *dy, real *y) {
+    if (vjp)
+        few_columns_vjp(logarithm, vectors, count, n, stride, x, dy, y);
+    else
+        few_columns(logarithm, vectors, count, n, stride, x, y);
 }
 
-WG__ALWAYS_INLINE void all_columns_vjp(const bool logarithm, int64_t n, int64_t columns,
-                                       int64_t stride, const real *y, const real *dy, real *dx) {
+/* Columns in groups of whole vectors; the remaining columns come last. */
+WG__ALWAYS_INLINE void all_columns(const bool logarithm, const bool vjp, int64_t n, int64_t columns,
+                                   int64_t stride, const real *x, const real *dy, real *y) {
+    enum { GROUP = COLUMN_VECTORS * LANES };
     int64_t j = 0;
-    for (; j + COLUMN_VECTORS * LANES <= columns; j += COLUMN_VECTORS * LANES)
-        few_columns_vjp(logarithm, COLUMN_VECTORS, LANES, n, stride, y + j, dy + j, dx + j);
+    for (; j + GROUP <= columns; j += GROUP)
+        column_group(logarithm, vjp, COLUMN_VECTORS, LANES, n, stride, x + j, dy + j, y + j);
     for (; j + LANES <= columns; j += LANES)
-        few_columns_vjp(logarithm, 1, LANES, n, stride, y + j, dy + j, dx + j);
+        column_group(logarithm, vjp, 1, LANES, n, stride, x + j, dy + j, y + j);
     if (j < columns)
-        few_columns_vjp(logarithm, 1, columns - j, n, stride, y + j, dy + j, dx + j);
+        column_group(logarithm, vjp, 1, columns - j, n, stride, x + j, dy + j, y + j);
 }
 
 static void softmax_columns(bool logarithm, int64_t n, int64_t columns, int64_t stride,
                             const void *x, void *y) {
     if (logarithm)
-        all_columns(true, n, columns, stride, x, y);
+        all_columns(true, false, n, columns, stride, x, x, y);
     else
-        all_columns(false, n, columns, stride, x, y);
+        all_columns(false, false, n, columns, stride, x, x, y);
 }
 
 static void softmax_columns_vjp(bool logarithm, int64_t n, int64_t columns, int64_t stride,
                                 const void *y, const void *dy, void *dx) {
     if (logarithm)
-        all_columns_vjp(true, n, columns, stride, y, dy, dx);
+        all_columns(true, true, n, columns, stride, y, dy, dx);
     else
-        all_columns_vjp(false, n, columns, stride, y, dy, dx);
+        all_columns(false, true, n, columns, stride, y, dy, dx);
 }
 
 /* ---- Short rows: LANES rows at a time, transposed to lines side by side ---- */
@@ -157,54 +157,38 @@ WG__ALWAYS_INLINE void transpose_back(const int64_t count, int64_t n, const real
     }
 }
 
-WG__ALWAYS_INLINE void few_rows(const bool logarithm, const int64_t count, int64_t n, const real *x,
-                                real *y) {
-    real t[WG__SHORT_LINE * LANES];
-    transpose_rows(count, n, x, t);
-    few_columns(logarithm, 1, LANES, n, LANES, t, t);
+WG__ALWAYS_INLINE void few_rows(const bool logarithm, const bool vjp, const int64_t count,
+                                int64_t n, const real *x, const real *dy, real *y) {
+    real tx[WG__SHORT_LINE * LANES], t[WG__SHORT_LINE * LANES];
+    transpose_rows(count, n, x, vjp ? tx : t);
+    if (vjp)
+        transpose_rows(count, n, dy, t);
+    column_group(logarithm, vjp, 1, LANES, n, LANES, vjp ? tx : t, t, t);
     transpose_back(count, n, t, y);
 }
 
-WG__ALWAYS_INLINE void few_rows_vjp(const bool logarithm, const int64_t count, int64_t n,
-                                    const real *y, const real *dy, real *dx) {
-    real ty[WG__SHORT_LINE * LANES], t[WG__SHORT_LINE * LANES];
-    transpose_rows(count, n, y, ty);
-    transpose_rows(count, n, dy, t);
-    few_columns_vjp(logarithm, 1, LANES, n, LANES, ty, t, t);
-    transpose_back(count, n, t, dx);
-}
-
-WG__ALWAYS_INLINE void short_rows(const bool logarithm, int64_t rows, int64_t n, const real *x,
-                                  real *y) {
+WG__ALWAYS_INLINE void short_rows(const bool logarithm, const bool vjp, int64_t rows, int64_t n,
+                                  const real *x, const real *dy, real *y) {
     int64_t r = 0;
     for (; r + LANES <= rows; r += LANES)
-        few_rows(logarithm, LANES, n, x + r * n, y + r * n);
+        few_rows(logarithm, vjp, LANES, n, x + r * n, dy + r * n, y + r * n);
     if (r < rows)
-        few_rows(logarithm, rows - r, n, x + r * n, y + r * n);
-}
-
-WG__ALWAYS_INLINE void short_rows_vjp(const bool logarithm, int64_t rows, int64_t n, const real *y,
-                                      const real *dy, real *dx) {
-    int64_t r = 0;
-    for (; r + LANES <= rows; r += LANES)
-        few_rows_vjp(logarithm, LANES, n, y + r * n, dy + r * n, dx + r * n);
-    if (r < rows)
-        few_rows_vjp(logarithm, rows - r, n, y + r * n, dy + r * n, dx + r * n);
+        few_rows(logarithm, vjp, rows - r, n, x + r * n, dy + r * n, y + r * n);
 }
 
 static void softmax_short(bool logarithm, int64_t rows, int64_t n, const void *x, void *y) {
     if (logarithm)
-        short_rows(true, rows, n, x, y);
+        short_rows(true, false, rows, n, x, x, y);
     else
-        short_rows(false, rows, n, x, y);
+        short_rows(false, false, rows, n, x, x, y);
 }
 
 static void softmax_short_vjp(bool logarithm, int64_t rows, int64_t n, const void *y,
                               const void *dy, void *dx) {
     if (logarithm)
-        short_rows_vjp(true, rows, n, y, dy, dx);
+        short_rows(true, true, rows, n, y, dy, dx);
     else
-        short_rows_vjp(false, rows, n, y, dy, dx);
+        short_rows(false, true, rows, n, y, dy, dx);
 }
 
 /* ---- The gradients along a row ---- */
