@@ -288,11 +288,11 @@ wg_optimizer *wg_adafactor_new(const wg_adafactor_options *options) {
     chosen.eps2 = wg__option(chosen.eps2, 1e-3);
     chosen.clip_threshold = wg__option(chosen.clip_threshold, 1);
     chosen.decay_rate = wg__option(chosen.decay_rate, 0.8);
-    if (wg__check_option(where, "eps1", chosen.eps1, WG__POSITIVE) < 0 ||
-        wg__check_option(where, "eps2", chosen.eps2, WG__POSITIVE) < 0 ||
-        wg__check_option(where, "clip_threshold", chosen.clip_threshold, WG__POSITIVE) < 0 ||
-        wg__check_option(where, "decay_rate", chosen.decay_rate, WG__POSITIVE) < 0 ||
-        wg__check_option(where, "weight_decay", chosen.weight_decay, WG__NOT_NEGATIVE) < 0)
+    if (wg__check_option(where, "eps1", chosen.eps1, WG__RANGE_POSITIVE) < 0 ||
+        wg__check_option(where, "eps2", chosen.eps2, WG__RANGE_POSITIVE) < 0 ||
+        wg__check_option(where, "clip_threshold", chosen.clip_threshold, WG__RANGE_POSITIVE) < 0 ||
+        wg__check_option(where, "decay_rate", chosen.decay_rate, WG__RANGE_POSITIVE) < 0 ||
+        wg__check_option(where, "weight_decay", chosen.weight_decay, WG__RANGE_NOT_NEGATIVE) < 0)
         return NULL;
     return wg__optimizer_new(&adafactor, &chosen, sizeof chosen);
 }

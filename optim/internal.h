@@ -249,7 +249,11 @@ int wg__optimizer_check_outside(const wg_optimizer *optimizer, const char *where
 void wg__optimizer_leave_backward(wg_optimizer *optimizer);
 
 /* Checks that an option is in its range; infinities and NaN are refused. -1 with ARGUMENT. */
-typedef enum wg__range { WG__FRACTION /* [0, 1) */, WG__POSITIVE, WG__NOT_NEGATIVE } wg__range;
+typedef enum wg__range {
+    WG__RANGE_FRACTION /* [0, 1) */,
+    WG__RANGE_POSITIVE,
+    WG__RANGE_NOT_NEGATIVE
+} wg__range;
 int wg__check_option(const char *where, const char *name, double value, wg__range range);
 
 /* ---- Sharding (shard.c) ---- */

@@ -82,11 +82,12 @@ void *wg__entry_state(const wg__optimizer_entry *entry, int state, int64_t at) {
 }
 
 int wg__check_option(const char *where, const char *name, double value, wg__range range) {
-    static const char *const wanted[] = {[WG__FRACTION] = "from 0 to below 1",
-                                         [WG__POSITIVE] = "above 0",
-                                         [WG__NOT_NEGATIVE] = "0 or more"};
+    static const char *const wanted[] = {[WG__RANGE_FRACTION] = "from 0 to below 1",
+                                         [WG__RANGE_POSITIVE] = "above 0",
+                                         [WG__RANGE_NOT_NEGATIVE] = "0 or more"};
     bool fits = isfinite(value) && value >= 0;
-    fits = fits && (range != WG__FRACTION || value < 1) && (range != WG__POSITIVE || value > 0);
+    fits = fits && (range != WG__RANGE_FRACTION || value < 1) &&
+           (range != WG__RANGE_POSITIVE || value > 0);
     if (fits)
         return 0;
     return wg_fail(WG_ERROR_ARGUMENT, where, "%s is %g; wanted %s", name, value, wanted[range]);
@@ -238,8 +239,8 @@ int wg_optimizer_add_group(wg_optimizer *optimizer, const wg_parameter_group *gr
         return wg_fail(WG_ERROR_ARGUMENT, where,
                        "\"%s\" comes after %lld parameters; add groups before parameters",
                        group->names, (long long)optimizer->count);
-    if (wg__check_option(where, "rate", group->rate, WG__NOT_NEGATIVE) < 0 ||
-        wg__check_option(where, "weight_decay", group->weight_decay, WG__NOT_NEGATIVE) < 0)
+    if (wg__check_option(where, "rate", group->rate, WG__RANGE_NOT_NEGATIVE) < 0 ||
+        wg__check_option(where, "weight_decay", group->weight_decay, WG__RANGE_NOT_NEGATIVE) < 0)
         return -1;
     if (wg__reserve(&optimizer->groups, optimizer->group_count, &optimizer->group_capacity,
                     optimizer->group_count + 1, sizeof *optimizer->groups) < 0)

@@ -59,8 +59,8 @@ wg_optimizer *wg_sgd_new(const wg_sgd_options *options) {
     static const char where[] = "sgd_new";
     wg_sgd_options chosen = options ? *options : (wg_sgd_options){0};
     chosen.momentum = wg__option(chosen.momentum, 0);
-    if (wg__check_option(where, "momentum", chosen.momentum, WG__FRACTION) < 0 ||
-        wg__check_option(where, "weight_decay", chosen.weight_decay, WG__NOT_NEGATIVE) < 0)
+    if (wg__check_option(where, "momentum", chosen.momentum, WG__RANGE_FRACTION) < 0 ||
+        wg__check_option(where, "weight_decay", chosen.weight_decay, WG__RANGE_NOT_NEGATIVE) < 0)
         return NULL;
     if (chosen.nesterov && chosen.momentum == 0)
         return wg__fail_null(WG_ERROR_ARGUMENT, where, "Nesterov's step wants a momentum");
@@ -123,11 +123,11 @@ static int fill_adamw_options(const char *where, wg_adamw_options *options) {
     options->beta1 = wg__option(options->beta1, 0.9);
     options->beta2 = wg__option(options->beta2, 0.999);
     options->eps = wg__option(options->eps, 1e-8);
-    if (wg__check_option(where, "beta1", options->beta1, WG__FRACTION) < 0 ||
-        wg__check_option(where, "beta2", options->beta2, WG__FRACTION) < 0 ||
-        wg__check_option(where, "eps", options->eps, WG__POSITIVE) < 0)
+    if (wg__check_option(where, "beta1", options->beta1, WG__RANGE_FRACTION) < 0 ||
+        wg__check_option(where, "beta2", options->beta2, WG__RANGE_FRACTION) < 0 ||
+        wg__check_option(where, "eps", options->eps, WG__RANGE_POSITIVE) < 0)
         return -1;
-    return wg__check_option(where, "weight_decay", options->weight_decay, WG__NOT_NEGATIVE);
+    return wg__check_option(where, "weight_decay", options->weight_decay, WG__RANGE_NOT_NEGATIVE);
 }
 
 static wg_optimizer *make_adam(const char *where, const wg__optimizer_rule *rule,
@@ -184,9 +184,9 @@ wg_optimizer *wg_lion_new(const wg_lion_options *options) {
     wg_lion_options chosen = options ? *options : (wg_lion_options){0};
     chosen.beta1 = wg__option(chosen.beta1, 0.9);
     chosen.beta2 = wg__option(chosen.beta2, 0.99);
-    if (wg__check_option(where, "beta1", chosen.beta1, WG__FRACTION) < 0 ||
-        wg__check_option(where, "beta2", chosen.beta2, WG__FRACTION) < 0 ||
-        wg__check_option(where, "weight_decay", chosen.weight_decay, WG__NOT_NEGATIVE) < 0)
+    if (wg__check_option(where, "beta1", chosen.beta1, WG__RANGE_FRACTION) < 0 ||
+        wg__check_option(where, "beta2", chosen.beta2, WG__RANGE_FRACTION) < 0 ||
+        wg__check_option(where, "weight_decay", chosen.weight_decay, WG__RANGE_NOT_NEGATIVE) < 0)
         return NULL;
     return wg__optimizer_new(&lion, &chosen, sizeof chosen);
 }
@@ -399,9 +399,9 @@ wg_optimizer *wg_muon_new(const wg_muon_options *options) {
     chosen.adamw_rate = wg__option(chosen.adamw_rate, 1);
     if (!chosen.adamw_names)
         chosen.adamw_names = default_adamw_names;
-    if (wg__check_option(where, "momentum", chosen.momentum, WG__FRACTION) < 0 ||
-        wg__check_option(where, "weight_decay", chosen.weight_decay, WG__NOT_NEGATIVE) < 0 ||
-        wg__check_option(where, "adamw_rate", chosen.adamw_rate, WG__POSITIVE) < 0 ||
+    if (wg__check_option(where, "momentum", chosen.momentum, WG__RANGE_FRACTION) < 0 ||
+        wg__check_option(where, "weight_decay", chosen.weight_decay, WG__RANGE_NOT_NEGATIVE) < 0 ||
+        wg__check_option(where, "adamw_rate", chosen.adamw_rate, WG__RANGE_POSITIVE) < 0 ||
         fill_adamw_options(where, &chosen.adamw) < 0)
         return NULL;
     return wg__optimizer_new(&muon, &chosen, sizeof chosen);
@@ -466,7 +466,8 @@ wg_optimizer *wg_optimizer_from_rule(const wg_update_rule *rule, void *context) 
     static const char where[] = "optimizer_from_rule";
     if (!rule || !rule->step)
         return wg__fail_null(WG_ERROR_ARGUMENT, where, "the rule has no function `step'");
-    int status = wg__check_option(where, "weight_decay", rule->weight_decay, WG__NOT_NEGATIVE);
+    int status =
+        wg__check_option(where, "weight_decay", rule->weight_decay, WG__RANGE_NOT_NEGATIVE);
     /* Names become parts of paths in checkpoints, so they must differ and have no separators. */
     for (int i = 0; i < state_count(rule); i++) {
         const char *name = rule->states[i];
