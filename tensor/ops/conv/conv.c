@@ -550,12 +550,10 @@ static wg_tensor *convolve(bool transposed, wg_tensor *x, wg_tensor *weight, wg_
     if (!x || !weight)
         return NULL;
     const int rank = weight->spec.ndim - FEWEST;
-    if (rank < 1 || rank > AXES) {
-        wg_fail(WG_ERROR_SHAPE, transposed ? "conv_transpose" : "conv",
-                "the weight is %s; wanted (O, I, K), (O, I, K, K) or (O, I, K, K, K)",
-                wg_spec_text(text, sizeof text, &weight->spec));
-        return NULL;
-    }
+    if (rank < 1 || rank > AXES)
+        return wg__fail_null(WG_ERROR_SHAPE, transposed ? "conv_transpose" : "conv",
+                             "the weight is %s; wanted (O, I, K), (O, I, K, K) or (O, I, K, K, K)",
+                             wg_spec_text(text, sizeof text, &weight->spec));
     const wg_op *op = transposed ? &conv_transpose[rank - 1] : &conv[rank - 1];
     const bool single = x->spec.ndim == rank + 1;
     if (single)

@@ -95,11 +95,9 @@ wg_tensor *wg_interpolate(wg_tensor *x, int axis_count, const int64_t *size, wg_
     interpolate_options options = {mode, align_corners, axis_count, {0}};
     if (!x)
         return NULL;
-    if (axis_count < 1 || axis_count > AXES) {
-        wg_fail(WG_ERROR_ARGUMENT, "interpolate", "%d sizes; wanted 1 to %d, one a spatial axis",
-                axis_count, AXES);
-        return NULL;
-    }
+    if (axis_count < 1 || axis_count > AXES)
+        return wg__fail_null(WG_ERROR_ARGUMENT, "interpolate",
+                             "%d sizes; wanted 1 to %d, one a spatial axis", axis_count, AXES);
     memcpy(options.size, size, (size_t)axis_count * sizeof *size);
     return wg_apply_one(&interpolate, 1, &x, &options);
 }

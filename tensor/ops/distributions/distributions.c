@@ -642,9 +642,8 @@ const wg__op_table wg__ops_distributions =
 static const distribution *row_of(const wg_distribution *p) {
     if ((unsigned)p->kind < sizeof distributions / sizeof *distributions)
         return &distributions[p->kind];
-    wg_fail(WG_ERROR_ARGUMENT, "distribution", "kind %d is none of wg_distribution_kind",
-            (int)p->kind);
-    return NULL;
+    return wg__fail_null(WG_ERROR_ARGUMENT, "distribution",
+                         "kind %d is none of wg_distribution_kind", (int)p->kind);
 }
 
 wg_tensor *wg_distribution_log_prob(const wg_distribution *p, wg_tensor *value) {
@@ -668,11 +667,9 @@ wg_tensor *wg_distribution_kl(const wg_distribution *p, const wg_distribution *q
     wg_tensor *inputs[6];
     if (!d || !other)
         return NULL;
-    if (d != other || !d->kl) {
-        wg_fail(WG_ERROR_ARGUMENT, "distribution", "there is no divergence of %s and %s", d->name,
-                other->name);
-        return NULL;
-    }
+    if (d != other || !d->kl)
+        return wg__fail_null(WG_ERROR_ARGUMENT, "distribution",
+                             "there is no divergence of %s and %s", d->name, other->name);
     for (int i = 0; i < d->count; i++) {
         inputs[i] = p->parameters[i];
         inputs[d->count + i] = q->parameters[i];

@@ -199,10 +199,9 @@ static int infer_logic(wg_call *call) {
 }
 
 wg_tensor *wg_elementwise(wg_elementwise_op function, wg_tensor *a, wg_tensor *b) {
-    if ((unsigned)function >= WG__ELEMENTWISE_COUNT) {
-        wg_fail(WG_ERROR_ARGUMENT, "elementwise", "there is no function %d", (int)function);
-        return NULL;
-    }
+    if ((unsigned)function >= WG__ELEMENTWISE_COUNT)
+        return wg__fail_null(WG_ERROR_ARGUMENT, "elementwise", "there is no function %d",
+                             (int)function);
     const wg_op *op = &wg__elementwise_ops[function];
     const bool is_logic = op->infer == infer_logic;
     if (is_logic || (function == WG_SQUARE && a && a->spec.dtype == WG_BOOL)) {

@@ -495,10 +495,8 @@ static const wg_op dropout = {
 wg_tensor *wg_dropout_op(wg_tensor *x, double p, uint64_t seed, uint64_t offset) {
     if (!x)
         return NULL;
-    if (!(p >= 0 && p < 1)) {
-        wg_fail(WG_ERROR_ARGUMENT, "dropout", "probability %g; wanted 0 <= p < 1", p);
-        return NULL;
-    }
+    if (!(p >= 0 && p < 1))
+        return wg__fail_null(WG_ERROR_ARGUMENT, "dropout", "probability %g; wanted 0 <= p < 1", p);
     return wg__apply_wide_one(&dropout, 1, &x, false, &(dropout_options){p, seed, offset});
 }
 

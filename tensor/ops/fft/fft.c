@@ -594,14 +594,11 @@ static wg_tensor *transform_axes(wg__fft_kind kind, const char *name, wg_tensor 
     const bool inverse = kinds[kind].is_inverse;
     if (!x)
         return NULL;
-    if (count < 1 || count > WG_MAX_DIMS) {
-        wg_fail(WG_ERROR_ARGUMENT, name, "%d axes; there are 1 to %d", count, WG_MAX_DIMS);
-        return NULL;
-    }
-    if (norm < WG_FFT_BACKWARD || norm > WG_FFT_FORWARD) {
-        wg_fail(WG_ERROR_ARGUMENT, name, "norm %d is none of wg_fft_norm", (int)norm);
-        return NULL;
-    }
+    if (count < 1 || count > WG_MAX_DIMS)
+        return wg__fail_null(WG_ERROR_ARGUMENT, name, "%d axes; there are 1 to %d", count,
+                             WG_MAX_DIMS);
+    if (norm < WG_FFT_BACKWARD || norm > WG_FFT_FORWARD)
+        return wg__fail_null(WG_ERROR_ARGUMENT, name, "norm %d is none of wg_fft_norm", (int)norm);
     wg_scope scope;
     wg_scope_begin(&scope);
     for (int k = 0; k < count && x; k++) {

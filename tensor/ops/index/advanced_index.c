@@ -504,10 +504,9 @@ static wg_tensor *apply_indices(const wg_op *op, wg_tensor *x, wg_tensor *values
     wg_tensor *inputs[2 + MAX_INDICES] = {x, values};
     if (wg_error_pending() != NULL)
         return NULL;
-    if (count < 0 || count > MAX_INDICES) {
-        wg_fail(WG_ERROR_ARGUMENT, op->name, "%d indices; at most %d", count, MAX_INDICES);
-        return NULL;
-    }
+    if (count < 0 || count > MAX_INDICES)
+        return wg__fail_null(WG_ERROR_ARGUMENT, op->name, "%d indices; at most %d", count,
+                             MAX_INDICES);
     for (int i = 0; i < count; i++)
         inputs[op->min_inputs + i] = indices[i];
     return wg_apply_one(op, op->min_inputs + count, inputs, options);

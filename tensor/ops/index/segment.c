@@ -256,11 +256,9 @@ static wg_tensor *reduced(wg_tensor *x, wg_tensor *ids, int64_t segments,
     if (x == NULL || ids == NULL)
         return NULL;
     const wg_dtype dtype = x->spec.dtype;
-    if (reduction < WG_SEGMENT_SUM || reduction > WG_SEGMENT_MIN) {
-        wg_fail(WG_ERROR_ARGUMENT, "segment_reduce", "reduction %d is none of wg_segment_reduction",
-                (int)reduction);
-        return NULL;
-    }
+    if (reduction < WG_SEGMENT_SUM || reduction > WG_SEGMENT_MIN)
+        return wg__fail_null(WG_ERROR_ARGUMENT, "segment_reduce",
+                             "reduction %d is none of wg_segment_reduction", (int)reduction);
     x = wg__widen(wg__as_float(x));
     const wg_op *op = reduction < WG_SEGMENT_MAX ? &segment_sum : &segment_max;
     const segment_options options = {segments, reduction % 2 == WG_SEGMENT_MEAN, empty};
@@ -279,10 +277,8 @@ wg_tensor *wg_segment_reduce(wg_tensor *x, wg_tensor *offsets, wg_segment_reduct
                              double empty) {
     if (x == NULL || offsets == NULL)
         return NULL;
-    if (x->spec.ndim < 1) {
-        wg_fail(WG_ERROR_SHAPE, "segment_reduce", "x is a scalar; wanted (N, ...)");
-        return NULL;
-    }
+    if (x->spec.ndim < 1)
+        return wg__fail_null(WG_ERROR_SHAPE, "segment_reduce", "x is a scalar; wanted (N, ...)");
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *ids = NULL;

@@ -766,11 +766,9 @@ static const wg_op tensordot = {
 wg_tensor *wg_tensordot(wg_tensor *a, wg_tensor *b, int count, const int64_t *axes_a,
                         const int64_t *axes_b) {
     tensordot_options options = {.count = count};
-    if (count < 0 || count > WG_MAX_DIMS) {
-        wg_fail(WG_ERROR_ARGUMENT, tensordot.name, "%d pairs of axes; there are 0 to %d", count,
-                WG_MAX_DIMS);
-        return NULL;
-    }
+    if (count < 0 || count > WG_MAX_DIMS)
+        return wg__fail_null(WG_ERROR_ARGUMENT, tensordot.name,
+                             "%d pairs of axes; there are 0 to %d", count, WG_MAX_DIMS);
     for (int i = 0; i < count; i++) {
         options.axes_a[i] = axes_a[i];
         options.axes_b[i] = axes_b[i];

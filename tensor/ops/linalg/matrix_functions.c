@@ -153,11 +153,9 @@ static const wg_op pinv = {
 wg_tensor *wg_pinv(wg_tensor *a, double rtol) {
     if (!a)
         return NULL;
-    if (!(rtol >= 0)) {
-        wg_fail(WG_ERROR_ARGUMENT, pinv.name, "rtol is %g; wanted 0 (for the default) or more",
-                rtol);
-        return NULL;
-    }
+    if (!(rtol >= 0))
+        return wg__fail_null(WG_ERROR_ARGUMENT, pinv.name,
+                             "rtol is %g; wanted 0 (for the default) or more", rtol);
     if (a->spec.ndim >= 2) {
         const int64_t m = wg_tensor_size(a, -2), n = wg_tensor_size(a, -1);
         const double epsilon = a->spec.dtype == WG_F64 ? DBL_EPSILON : FLT_EPSILON;
@@ -371,10 +369,9 @@ static const wg_op matrix_norm = {
     WG__COMPOSED(norm), .bench = norm_bench};
 
 wg_tensor *wg_matrix_norm(wg_tensor *a, wg_matrix_norm_order order, bool keepdim) {
-    if (order < WG_MATRIX_NORM_FRO || order > WG_MATRIX_NORM_MINUS_INF) {
-        wg_fail(WG_ERROR_ARGUMENT, matrix_norm.name, "there is no norm number %d", (int)order);
-        return NULL;
-    }
+    if (order < WG_MATRIX_NORM_FRO || order > WG_MATRIX_NORM_MINUS_INF)
+        return wg__fail_null(WG_ERROR_ARGUMENT, matrix_norm.name, "there is no norm number %d",
+                             (int)order);
     return wg__apply_wide_one(&matrix_norm, 1, &a, true, &(norm_options){order, keepdim});
 }
 

@@ -389,11 +389,9 @@ static const wg_op packed_linear = {
 
 wg_tensor *wg__quantized_linears(wg_tensor *x, int count, wg_tensor *const *weights,
                                  wg_quantization quantization, wg_tensor *const *biases) {
-    if (count < 1 || count > WG_MAX_QUANTIZED_WEIGHTS) {
-        wg_fail(WG_ERROR_ARGUMENT, "quantized_linear", "%d weights; wanted 1 to %d", count,
-                WG_MAX_QUANTIZED_WEIGHTS);
-        return NULL;
-    }
+    if (count < 1 || count > WG_MAX_QUANTIZED_WEIGHTS)
+        return wg__fail_null(WG_ERROR_ARGUMENT, "quantized_linear", "%d weights; wanted 1 to %d",
+                             count, WG_MAX_QUANTIZED_WEIGHTS);
     if (!x)
         return NULL;
     const wg_dtype dtype = x->spec.dtype;

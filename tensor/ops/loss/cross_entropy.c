@@ -511,12 +511,11 @@ wg_tensor *wg_nll_loss(wg_tensor *log_probabilities, wg_tensor *target, int64_t 
                        const wg_cross_entropy_options *options) {
     if (!log_probabilities || !target)
         return NULL;
-    if (options && options->label_smoothing != 0) {
-        wg_fail(WG_ERROR_ARGUMENT, nll_loss.name,
-                "label_smoothing %g; log probabilities are not smoothed, cross_entropy does it",
-                options->label_smoothing);
-        return NULL;
-    }
+    if (options && options->label_smoothing != 0)
+        return wg__fail_null(
+            WG_ERROR_ARGUMENT, nll_loss.name,
+            "label_smoothing %g; log probabilities are not smoothed, cross_entropy does it",
+            options->label_smoothing);
     target = wg__index_as_i64(target);
     return target ? apply(&nll_loss, log_probabilities, target, ignore_index, options) : NULL;
 }

@@ -296,11 +296,10 @@ wg_tensor *wg_sum_to(wg_tensor *x, int ndim, const int64_t *shape) {
         char text[160], wanted[160];
         wg_spec spec;
         if (wg__spec_make(&spec, x->spec.dtype, ndim, shape, "sum_to") == 0)
-            wg_fail(WG_ERROR_SHAPE, "sum_to",
-                    "%s to %s: wanted a shape that broadcasts to the operand's",
-                    wg_spec_text(text, sizeof text, &x->spec),
-                    wg_spec_text(wanted, sizeof wanted, &spec));
-        return NULL;
+            return wg__fail_null(WG_ERROR_SHAPE, "sum_to",
+                                 "%s to %s: wanted a shape that broadcasts to the operand's",
+                                 wg_spec_text(text, sizeof text, &x->spec),
+                                 wg_spec_text(wanted, sizeof wanted, &spec));
     }
     if (options.mask == 0)
         return wg_alias(x);

@@ -288,12 +288,12 @@ static wg_tensor *initial_state(wg_tensor *initial, const wg_spec *spec, int axi
     if (wg__broadcast_strides(initial, &state, strides))
         return wg_unsqueeze(wg_expand(initial, state.ndim, state.shape), axis);
     char text[128], wanted[128];
-    wg_fail(WG_ERROR_SHAPE, linear_scan.name,
-            "the initial state is %s; wanted one that broadcasts to %s, the shape of a and b "
-            "without axis %d",
-            wg_spec_text(text, sizeof text, &initial->spec),
-            wg_spec_text(wanted, sizeof wanted, &state), axis);
-    return NULL;
+    return wg__fail_null(
+        WG_ERROR_SHAPE, linear_scan.name,
+        "the initial state is %s; wanted one that broadcasts to %s, the shape of a and b "
+        "without axis %d",
+        wg_spec_text(text, sizeof text, &initial->spec),
+        wg_spec_text(wanted, sizeof wanted, &state), axis);
 }
 
 wg_tensor *wg_linear_scan(wg_tensor *a, wg_tensor *b, int axis, wg_tensor *initial) {

@@ -116,10 +116,8 @@ static wg_tensor *join(int count, wg_tensor **tensors, int axis) {
 }
 
 wg_tensor *wg_cat(int count, wg_tensor *const *tensors, int axis) {
-    if (count < 1) {
-        wg_fail(WG_ERROR_SHAPE, "cat", "%d tensors; there is at least 1", count);
-        return NULL;
-    }
+    if (count < 1)
+        return wg__fail_null(WG_ERROR_SHAPE, "cat", "%d tensors; there is at least 1", count);
     wg_tensor *y = NULL, **all = wg__alloc_array(count, sizeof *all);
     wg_scope scope;
     wg_scope_begin(&scope);
@@ -138,27 +136,23 @@ wg_tensor *wg_cat(int count, wg_tensor *const *tensors, int axis) {
 }
 
 wg_tensor *wg_stack(int count, wg_tensor *const *tensors, int axis) {
-    if (count < 1) {
-        wg_fail(WG_ERROR_SHAPE, "stack", "%d tensors; there is at least 1", count);
-        return NULL;
-    }
+    if (count < 1)
+        return wg__fail_null(WG_ERROR_SHAPE, "stack", "%d tensors; there is at least 1", count);
     for (int i = 0; i < count; i++) {
         if (tensors[i] == NULL)
             return NULL;
         if (!wg__same_shape(&tensors[0]->spec, &tensors[i]->spec)) {
             char first[160], other[160];
-            wg_fail(WG_ERROR_SHAPE, "stack",
-                    "%s x %s: tensors 0 and %d differ in shape; stack "
-                    "takes one shape, cat others",
-                    wg_spec_text(first, sizeof first, &tensors[0]->spec),
-                    wg_spec_text(other, sizeof other, &tensors[i]->spec), i);
-            return NULL;
+            return wg__fail_null(WG_ERROR_SHAPE, "stack",
+                                 "%s x %s: tensors 0 and %d differ in shape; stack "
+                                 "takes one shape, cat others",
+                                 wg_spec_text(first, sizeof first, &tensors[0]->spec),
+                                 wg_spec_text(other, sizeof other, &tensors[i]->spec), i);
         }
     }
-    if (tensors[0]->spec.ndim == WG_MAX_DIMS) {
-        wg_fail(WG_ERROR_SHAPE, "stack", "a tensor of rank %d takes no further axis", WG_MAX_DIMS);
-        return NULL;
-    }
+    if (tensors[0]->spec.ndim == WG_MAX_DIMS)
+        return wg__fail_null(WG_ERROR_SHAPE, "stack", "a tensor of rank %d takes no further axis",
+                             WG_MAX_DIMS);
     const int along = wg__axis(axis, tensors[0]->spec.ndim + 1, "stack");
     if (along < 0)
         return NULL;
@@ -335,11 +329,9 @@ wg_tensor *wg_roll(wg_tensor *x, int count, const int64_t *shifts, const int64_t
         y = wg_apply_one(&roll, 1, &y, &options);
         return wg_scope_end(&scope, wg_reshape(y, x->spec.ndim, x->spec.shape));
     }
-    if (axes == NULL) {
-        wg_fail(WG_ERROR_ARGUMENT, "roll", "%d shifts without axes; the flat elements take 1",
-                count);
-        return NULL;
-    }
+    if (axes == NULL)
+        return wg__fail_null(WG_ERROR_ARGUMENT, "roll",
+                             "%d shifts without axes; the flat elements take 1", count);
     for (int i = 0; i < count; i++) {
         const int axis = wg__axis(axes[i], x->spec.ndim, "roll");
         if (axis < 0)

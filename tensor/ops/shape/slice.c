@@ -120,10 +120,9 @@ wg_tensor *wg_slice(wg_tensor *x, int axis, int64_t start, int64_t stop, int64_t
     const int along = wg__axis_of(x, axis, "slice");
     if (along < 0)
         return NULL;
-    if (step == 0) {
-        wg_fail(WG_ERROR_ARGUMENT, "slice", "a step of 0; steps are at least 1 or at most -1");
-        return NULL;
-    }
+    if (step == 0)
+        return wg__fail_null(WG_ERROR_ARGUMENT, "slice",
+                             "a step of 0; steps are at least 1 or at most -1");
     const int64_t size = x->spec.shape[along];
     start += start < 0 ? size : 0;
     stop += stop < 0 ? size : 0;
@@ -454,12 +453,11 @@ wg_tensor *wg_diag_embed(wg_tensor *x, int64_t offset, int axis_a, int axis_b) {
     char text[160];
     if (x == NULL)
         return NULL;
-    if (x->spec.ndim < 1 || offset > INT32_MAX || offset < -INT32_MAX) {
-        wg_fail(WG_ERROR_SHAPE, "diag_embed",
-                "%s at offset %lld; wanted a rank of 1 or more, and an offset of 31 bits",
-                wg_spec_text(text, sizeof text, &x->spec), (long long)offset);
-        return NULL;
-    }
+    if (x->spec.ndim < 1 || offset > INT32_MAX || offset < -INT32_MAX)
+        return wg__fail_null(
+            WG_ERROR_SHAPE, "diag_embed",
+            "%s at offset %lld; wanted a rank of 1 or more, and an offset of 31 bits",
+            wg_spec_text(text, sizeof text, &x->spec), (long long)offset);
     if (!resolve_axes(&options, x->spec.ndim + 1, axis_a, axis_b, "diag_embed"))
         return NULL;
     options.rows = options.columns =

@@ -416,10 +416,9 @@ wg_tensor *wg_pad(wg_tensor *x, int axis_count, const int64_t *widths, wg_pad_mo
     pad_options options = {.count = axis_count, .mode = mode, .value = value};
     if (x == NULL)
         return NULL;
-    if (axis_count < 0 || axis_count > WG_MAX_DIMS) {
-        wg_fail(WG_ERROR_ARGUMENT, "pad", "%d axes; there are at most %d", axis_count, WG_MAX_DIMS);
-        return NULL;
-    }
+    if (axis_count < 0 || axis_count > WG_MAX_DIMS)
+        return wg__fail_null(WG_ERROR_ARGUMENT, "pad", "%d axes; there are at most %d", axis_count,
+                             WG_MAX_DIMS);
     if (axis_count > 0)
         memcpy(options.widths, widths, 2 * (size_t)axis_count * sizeof *widths);
     return wg_apply_one(&pad, 1, &x, &options);

@@ -409,21 +409,19 @@ wg_tensor *wg_permute(wg_tensor *x, int count, const int64_t *order) {
     char text[160];
     if (x == NULL)
         return NULL;
-    if (count != x->spec.ndim) {
-        wg_fail(WG_ERROR_SHAPE, "permute", "%s: an order of %d axes; name each axis once",
-                wg_spec_text(text, sizeof text, &x->spec), count);
-        return NULL;
-    }
+    if (count != x->spec.ndim)
+        return wg__fail_null(WG_ERROR_SHAPE, "permute",
+                             "%s: an order of %d axes; name each axis once",
+                             wg_spec_text(text, sizeof text, &x->spec), count);
     unsigned seen = 0;
     for (int i = 0; i < count; i++) {
         options.order[i] = wg__axis(order[i], count, "permute");
         if (options.order[i] < 0)
             return NULL;
-        if (seen >> options.order[i] & 1u) {
-            wg_fail(WG_ERROR_INDEX, "permute", "%s: axis %lld comes twice; name each axis once",
-                    wg_spec_text(text, sizeof text, &x->spec), (long long)order[i]);
-            return NULL;
-        }
+        if (seen >> options.order[i] & 1u)
+            return wg__fail_null(WG_ERROR_INDEX, "permute",
+                                 "%s: axis %lld comes twice; name each axis once",
+                                 wg_spec_text(text, sizeof text, &x->spec), (long long)order[i]);
         seen |= 1u << options.order[i];
     }
     return wg_apply_one(&permute, 1, &x, &options);
@@ -515,10 +513,9 @@ wg_tensor *wg_movedim(wg_tensor *x, int count, const int64_t *from, const int64_
     movedim_options options = {.count = count};
     if (x == NULL)
         return NULL;
-    if (count < 0 || count > WG_MAX_DIMS) {
-        wg_fail(WG_ERROR_ARGUMENT, "movedim", "%d axes; there are at most %d", count, WG_MAX_DIMS);
-        return NULL;
-    }
+    if (count < 0 || count > WG_MAX_DIMS)
+        return wg__fail_null(WG_ERROR_ARGUMENT, "movedim", "%d axes; there are at most %d", count,
+                             WG_MAX_DIMS);
     if (count > 0) {
         memcpy(options.from, from, (size_t)count * sizeof *from);
         memcpy(options.to, to, (size_t)count * sizeof *to);
