@@ -120,21 +120,12 @@ int wg__batch_axes(wg_call *call, uint32_t batched, int64_t samples) {
     return run_shifted_axes(call, batched, samples, 2);
 }
 
-/* Shifts the first option, an int64_t, by one: an axis, or a mask of axes. */
-static int run_shifted_first(wg_call *call, uint32_t batched, int64_t samples, bool mask) {
+int wg__batch_reduction(wg_call *call, uint32_t batched, int64_t samples) {
     int64_t options[MOST_BYTES / sizeof(int64_t)];
     assert(call->op->options_size <= sizeof options);
     memcpy(options, call->options, call->op->options_size);
-    options[0] = mask ? (int64_t)((uint64_t)options[0] << 1) : options[0] + (options[0] >= 0);
+    options[0] = (int64_t)((uint64_t)options[0] << 1);
     return run_repeated(call, batched, samples, options);
-}
-
-int wg__batch_axis64(wg_call *call, uint32_t batched, int64_t samples) {
-    return run_shifted_first(call, batched, samples, false);
-}
-
-int wg__batch_reduction(wg_call *call, uint32_t batched, int64_t samples) {
-    return run_shifted_first(call, batched, samples, true);
 }
 
 /* ---- Images ---- */

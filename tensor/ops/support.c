@@ -74,6 +74,13 @@ int wg__check_same_dtype(const wg_call *call, int i, int j) {
                        wg_dtype_name(call->input_specs[j].dtype));
 }
 
+int wg__check_same_dtypes(const wg_call *call, int count) {
+    for (int i = 1; i < count && i < call->input_count; i++)
+        if (call->input_specs[i].ndim >= 0 && wg__check_same_dtype(call, 0, i) < 0)
+            return -1;
+    return 0;
+}
+
 int wg__check_offsets(const char *where, const wg_tensor *offsets, int64_t rows) {
     char text[128];
     wg_spec_text(text, sizeof text, &offsets->spec);
@@ -120,21 +127,23 @@ wg_tensor *wg__apply_float(const wg_op *op, wg_tensor *x, const void *options) {
     return wg_scope_end(&scope, wg_apply_one(op, 1, &x, options));
 }
 
-wg_tensor *wg__apply_two(const wg_op *op, wg_tensor *a, wg_tensor *b, bool floating) {
-    if (!a || !b)
-        return NULL;
-    const bool is_float = wg_dtype_is_float(a->spec.dtype) || !floating;
-    if (a->spec.dtype == b->spec.dtype && is_float)
-        return wg_apply_one(op, 2, (wg_tensor *[]){a, b}, NULL);
+wg_tensor *wg__apply_promoted(const wg_op *op, int count, wg_tensor **inputs, bool floating,
+                              const void *options) {
+    bool casts = false;
+    for (int i = 0; i < count; i++) {
+        if (!inputs[i] && i < op->min_inputs)
+            return NULL;
+        casts |= inputs[i] && inputs[i]->spec.dtype != inputs[0]->spec.dtype;
+    }
+    if (!casts && (!floating || wg_dtype_is_float(inputs[0]->spec.dtype)))
+        return wg_apply_one(op, count, inputs, options);
     wg_tensor *y = NULL;
     wg_scope scope;
     wg_scope_begin(&scope);
-    if (wg__promote(&a, &b)) {
-        if (floating) {
-            a = wg__as_float(a);
-            b = wg__as_float(b);
-        }
-        y = wg_apply_one(op, 2, (wg_tensor *[]){a, b}, NULL);
+    if (wg__promote_all(count, inputs)) {
+        for (int i = 0; i < count && floating; i++)
+            inputs[i] = wg__as_float(inputs[i]);
+        y = wg_apply_one(op, count, inputs, options);
     }
     return wg_scope_end(&scope, y);
 }
@@ -144,6 +153,10 @@ int wg__check_kernel_dtype(const wg_call *call) {
     if (dtype == WG_F32 || dtype == WG_F64)
         return 0;
     return wg__op_fail(call, WG_ERROR_DTYPE, "wanted f32 or f64; cast the operands");
+}
+
+int wg__infer_kernel(wg_call *call) {
+    return wg__check_kernel_dtype(call) < 0 ? -1 : wg__infer_like(call);
 }
 
 bool wg__promote_all(int count, wg_tensor **tensors) {
@@ -265,6 +278,14 @@ wg_tensor *wg__sample_distinct(wg_generator *generator, int ndim, const int64_t 
         count *= shape[i];
     wg_tensor *x = wg_cast(wg_randperm(generator, count), WG_F64);
     return wg_reshape(wg_affine(x, 0.25, -0.125 * (double)count), ndim, shape);
+}
+
+wg_tensor *wg__sample_off_steps(wg_generator *generator, int ndim, const int64_t *shape) {
+    return wg_affine(wg__sample_distinct(generator, ndim, shape), 1, 0.0625);
+}
+
+wg_tensor *wg__sample_truth(wg_generator *generator, int ndim, const int64_t *shape) {
+    return wg_cast(wg_randint(generator, 0, 2, ndim, shape), WG_BOOL);
 }
 
 wg_tensor *wg__sample_f32(wg_generator *generator, int ndim, const int64_t *shape) {

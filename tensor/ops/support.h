@@ -21,6 +21,9 @@ int wg__infer_broadcast(wg_call *call, wg_dtype dtype);
 /* -1 with DTYPE unless inputs i and j have the same dtype. */
 int wg__check_same_dtype(const wg_call *call, int i, int j);
 
+/* -1 with DTYPE unless the first `count` inputs have the same dtype. Absent inputs are skipped. */
+int wg__check_same_dtypes(const wg_call *call, int count);
+
 /* Checks the offsets of segments of rows: the first row of each segment, then the end. They must be
  * i64, contiguous, and ascend from 0 to `rows`; otherwise -1 with DTYPE, SHAPE or INDEX. `where`
  * begins the message. */
@@ -35,11 +38,16 @@ wg_tensor *wg__as_float(wg_tensor *x);
 /* Runs a unary op on x, cast to f32 unless x has a floating dtype. */
 wg_tensor *wg__apply_float(const wg_op *op, wg_tensor *x, const void *options);
 
-/* Runs an op of two operands, cast to their common dtype; with `floating`, integers to f32. */
-wg_tensor *wg__apply_two(const wg_op *op, wg_tensor *a, wg_tensor *b, bool floating);
+/* Runs an op on `count` operands, cast to the highest of their dtypes and, with `floating`, from
+ * integers to f32. Overwrites `inputs`. NULL if a required operand is NULL. */
+wg_tensor *wg__apply_promoted(const wg_op *op, int count, wg_tensor **inputs, bool floating,
+                              const void *options);
 
 /* -1 with DTYPE unless input 0 is f32 or f64, the dtypes of kernels. */
 int wg__check_kernel_dtype(const wg_call *call);
+
+/* wg__infer_like for an op on the dtypes of kernels only. */
+int wg__infer_kernel(wg_call *call);
 
 /* Casts `count` tensors to the highest of their dtypes. All but the first may be NULL. False if the
  * first is NULL or a cast fails. */
@@ -61,6 +69,14 @@ wg_tensor *wg__apply_wide_one(const wg_op *op, int count, wg_tensor *const *inpu
 /* wg__axis of x; -1 for a NULL x, too. */
 static inline int wg__axis_of(const wg_tensor *x, int64_t axis, const char *where) {
     return x ? wg__axis(axis, x->spec.ndim, where) : -1;
+}
+
+/* x narrowed to `count` elements of an axis from `start` on, as a handle that no scope owns. */
+static inline wg_tensor wg__part_of(const wg_tensor *x, int axis, int64_t start, int64_t count) {
+    wg_tensor part = *x;
+    part.offset += start * part.strides[axis];
+    part.spec.shape[axis] = count;
+    return part;
 }
 
 /* Input i, or NULL where an optional one is missing. */
@@ -159,9 +175,6 @@ int wg__batch_axes(wg_call *call, uint32_t batched, int64_t samples);
 /* wg__batch_leading for options that begin with a mask of axes, which is an int64_t. */
 int wg__batch_reduction(wg_call *call, uint32_t batched, int64_t samples);
 
-/* wg__batch_axis for options that begin with `int64_t axis`. */
-int wg__batch_axis64(wg_call *call, uint32_t batched, int64_t samples);
-
 /* For ops on images (N, C, ...): if input 0 alone has samples, they become more images. Otherwise
  * WG_BATCH_DECOMPOSES. */
 int wg__batch_folded(wg_call *call, uint32_t batched, int64_t samples);
@@ -222,13 +235,18 @@ static inline int wg__set_output(wg_call *call, wg_tensor *y) {
 /* ---- Samples ---- */
 
 /* Makes values of a shape. The samplers below make f64: normally distributed; from 1/2 to 2; with
- * |x| > 1/4; and all different, in steps of 1/4. */
+ * |x| > 1/4; all different, in steps of 1/4; and these values plus 1/16, off all integers and
+ * halves. */
 typedef wg_tensor *(*wg__sampler)(wg_generator *generator, int ndim, const int64_t *shape);
 
 wg_tensor *wg__sample_normal(wg_generator *generator, int ndim, const int64_t *shape);
 wg_tensor *wg__sample_positive(wg_generator *generator, int ndim, const int64_t *shape);
 wg_tensor *wg__sample_nonzero(wg_generator *generator, int ndim, const int64_t *shape);
 wg_tensor *wg__sample_distinct(wg_generator *generator, int ndim, const int64_t *shape);
+wg_tensor *wg__sample_off_steps(wg_generator *generator, int ndim, const int64_t *shape);
+
+/* Random bools. */
+wg_tensor *wg__sample_truth(wg_generator *generator, int ndim, const int64_t *shape);
 
 /* f32: from 0 to 1, and normally distributed. */
 wg_tensor *wg__sample_f32(wg_generator *generator, int ndim, const int64_t *shape);

@@ -84,8 +84,7 @@ static void rotate_rows(int64_t begin, int64_t end, void *context) {
 static int rotary_infer(wg_call *call) {
     const wg_spec *x = &call->input_specs[X], *cos = &call->input_specs[COS];
     const int pairing = ((const rotary_options *)call->options)->pairing;
-    if (wg__check_kernel_dtype(call) < 0 || wg__check_same_dtype(call, X, COS) < 0 ||
-        wg__check_same_dtype(call, X, SIN) < 0)
+    if (wg__check_kernel_dtype(call) < 0 || wg__check_same_dtypes(call, 3) < 0)
         return -1;
     if (pairing != WG_ROTARY_HALVES && pairing != WG_ROTARY_ADJACENT)
         return wg__op_fail(call, WG_ERROR_ARGUMENT,
@@ -177,8 +176,7 @@ wg_tensor *wg_rotary(wg_tensor *x, wg_tensor *cos, wg_tensor *sin, wg_rotary_pai
 static int attention_infer(wg_call *call) {
     const wg_attention_options *options = call->options;
     const wg_spec *q = &call->input_specs[0], *k = &call->input_specs[1];
-    if (wg__check_kernel_dtype(call) < 0 || wg__check_same_dtype(call, 0, 1) < 0 ||
-        wg__check_same_dtype(call, 0, 2) < 0)
+    if (wg__check_kernel_dtype(call) < 0 || wg__check_same_dtypes(call, 3) < 0)
         return -1;
     if (q->ndim != 4 || k->ndim != 4 || !wg__same_shape(k, &call->input_specs[2]))
         return wg__op_fail(call, WG_ERROR_SHAPE,

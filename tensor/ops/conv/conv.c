@@ -52,10 +52,7 @@ static int check_operands(const wg_call *call) {
                                                                                  "K, K, K"};
     const conv_options *options = call->options;
     const int rank = options->rank;
-    for (int i = 1; i < call->input_count; i++)
-        if (call->input_specs[i].ndim >= 0 && wg__check_same_dtype(call, 0, i) < 0)
-            return -1;
-    if (wg__check_kernel_dtype(call) < 0)
+    if (wg__check_same_dtypes(call, 3) < 0 || wg__check_kernel_dtype(call) < 0)
         return -1;
     if (call->input_specs[0].ndim != rank + FEWEST || call->input_specs[1].ndim != rank + FEWEST)
         return wg__op_fail(call, WG_ERROR_SHAPE,

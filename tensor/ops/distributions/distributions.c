@@ -513,10 +513,6 @@ static void draw_gammas(int64_t begin, int64_t end, void *context) {
     }
 }
 
-static int standard_gamma_infer(wg_call *call) {
-    return wg__check_kernel_dtype(call) < 0 ? -1 : wg__infer_like(call);
-}
-
 static int standard_gamma_forward(wg_call *call) {
     const wg_tensor *a = wg_contiguous(call->inputs[0]);
     if (a == NULL)
@@ -535,7 +531,7 @@ static const wg_op standard_gamma_op = {
     .saves_inputs = 1,
     .saves_outputs = 1,
     .differentiable = 1,
-    .infer = standard_gamma_infer,
+    .infer = wg__infer_kernel,
     .forward = standard_gamma_forward,
     .vjp = standard_gamma_vjp,
     .jvp = wg__jvp_diagonal};

@@ -231,9 +231,7 @@ static void slopes_f32(int64_t begin, int64_t end, void *context) {
 }
 
 static int gamma_slope_infer(wg_call *call) {
-    return wg__check_kernel_dtype(call) < 0 || wg__check_same_dtype(call, 0, 1) < 0
-               ? -1
-               : wg__infer_like(call);
+    return wg__infer_kernel(call) < 0 ? -1 : wg__check_same_dtype(call, 0, 1);
 }
 
 static int gamma_slope_forward(wg_call *call) {

@@ -28,12 +28,6 @@ static void widen(int64_t n, const uint16_t *from, int64_t stride, float *restri
             to[i] = wg__bf16_to_f32(from[i * stride]);
 }
 
-/* Rounds to bf16; outputs are contiguous. */
-static void narrow(int64_t n, const float *from, uint16_t *restrict to) {
-    for (int64_t i = 0; i < n; i++)
-        to[i] = wg__f32_to_bf16(from[i]);
-}
-
 static void through_f32(int64_t n, char *const *data, const int64_t *strides, const void *context) {
     const bf16_context *bf16 = context;
     float buffers[WG__MAX_OPERANDS][BLOCK];
@@ -49,8 +43,11 @@ static void through_f32(int64_t n, char *const *data, const int64_t *strides, co
                 widen(count, (const uint16_t *)operand, strides[i] / 2, buffers[i]);
         }
         bf16->loop(count, block, block_strides, bf16->context);
-        if (bf16->is_bf16[0])
-            narrow(count, buffers[0], (uint16_t *)data[0] + begin);
+        if (bf16->is_bf16[0]) { /* outputs are contiguous */
+            uint16_t *restrict to = (uint16_t *)data[0] + begin;
+            for (int64_t i = 0; i < count; i++)
+                to[i] = wg__f32_to_bf16(buffers[0][i]);
+        }
     }
 }
 
@@ -194,8 +191,4 @@ wg_tensor *wg__sample_off_poles(wg_generator *generator, int ndim, const int64_t
 
 wg_tensor *wg__sample_steps(wg_generator *generator, int ndim, const int64_t *shape) {
     return wg_mul_scalar(wg__sample_distinct(generator, ndim, shape), 5);
-}
-
-wg_tensor *wg__sample_truth(wg_generator *generator, int ndim, const int64_t *shape) {
-    return wg_cast(wg_randint(generator, 0, 2, ndim, shape), WG_BOOL);
 }

@@ -168,9 +168,8 @@ wg_tensor *wg__gradient_like(const wg_call *call, wg_tensor *x);
     }
 
 /* Values away from the poles of the gamma function; values on both sides of kinks at 0, 3 and -3,
- * but not near 3 and -3; bools. */
+ * but not near 3 and -3. */
 wg_tensor *wg__sample_off_poles(wg_generator *generator, int ndim, const int64_t *shape);
 wg_tensor *wg__sample_steps(wg_generator *generator, int ndim, const int64_t *shape);
-wg_tensor *wg__sample_truth(wg_generator *generator, int ndim, const int64_t *shape);
 
 #endif

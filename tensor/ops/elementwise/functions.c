@@ -214,7 +214,7 @@ wg_tensor *wg_elementwise(wg_elementwise_op function, wg_tensor *a, wg_tensor *b
     }
     const bool takes_floats = !loops[function][WG_I32];
     if (op->max_inputs == 2)
-        return wg__apply_two(op, a, b, takes_floats);
+        return wg__apply_promoted(op, 2, (wg_tensor *[]){a, b}, takes_floats, NULL);
     return takes_floats ? wg__apply_float(op, a, NULL) : wg_apply_one(op, 1, &a, NULL);
 }
 
@@ -383,11 +383,6 @@ static wg_tensor *pair_partial(wg_call *call, int i, wg_tensor *g) {
 
 WG__DERIVATIVES_BY_PARTIALS(pair)
 
-/* Values between the steps at integers and halves. */
-static wg_tensor *off_steps(wg_generator *generator, int ndim, const int64_t *shape) {
-    return wg_affine(wg__sample_distinct(generator, ndim, shape), 1, 0.0625);
-}
-
 static wg_tensor *angle(wg_generator *generator, int ndim, const int64_t *shape) {
     return wg_affine(wg_rand(generator, WG_F64, ndim, shape), 2.4, -1.2);
 }
@@ -403,7 +398,7 @@ static wg_tensor *beyond(wg_generator *generator, int ndim, const int64_t *shape
 UNARY_SAMPLE(sample_normal, wg__sample_normal)
 UNARY_SAMPLE(sample_positive, wg__sample_positive)
 UNARY_SAMPLE(sample_nonzero, wg__sample_nonzero)
-UNARY_SAMPLE(sample_off_steps, off_steps)
+UNARY_SAMPLE(sample_off_steps, wg__sample_off_steps)
 UNARY_SAMPLE(sample_turn, angle)
 UNARY_SAMPLE(sample_inside, inside)
 UNARY_SAMPLE(sample_beyond, beyond)
@@ -437,7 +432,7 @@ PAIR_SAMPLE(pair_nonzero, wg__sample_nonzero, wg__sample_nonzero)
 PAIR_SAMPLE(sample_quotients, wg__sample_normal, wg__sample_nonzero)
 PAIR_SAMPLE(sample_powers, wg__sample_positive, wg__sample_normal)
 PAIR_SAMPLE(sample_logarithms, wg__sample_nonzero, wg__sample_positive)
-PAIR_SAMPLE(sample_unequal, wg__sample_distinct, off_steps)
+PAIR_SAMPLE(sample_unequal, wg__sample_distinct, wg__sample_off_steps)
 PAIR_SAMPLE(sample_divisions, eighths, halves)
 PAIR_SAMPLE(sample_comparisons, coarse, coarse)
 PAIR_SAMPLE(sample_logic, wg__sample_truth, wg__sample_truth)

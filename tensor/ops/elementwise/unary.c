@@ -6,18 +6,14 @@
 #include <float.h>
 #include <math.h>
 
-/* ---- cast: y = x in another dtype.   dx = g in the dtype of x. ---- */
-
-typedef struct cast_options {
-    wg_dtype dtype;
-} cast_options;
+/* ---- cast: y = x in another dtype, the options.   dx = g in the dtype of x. ---- */
 
 static int cast_infer(wg_call *call) {
-    const cast_options *options = call->options;
-    if (wg_dtype_size(options->dtype) == 0)
-        return wg__op_fail(call, WG_ERROR_ARGUMENT, "there is no dtype %d", (int)options->dtype);
+    const wg_dtype dtype = *(const wg_dtype *)call->options;
+    if (wg_dtype_size(dtype) == 0)
+        return wg__op_fail(call, WG_ERROR_ARGUMENT, "there is no dtype %d", (int)dtype);
     call->output_specs[0] = call->input_specs[0];
-    call->output_specs[0].dtype = options->dtype;
+    call->output_specs[0].dtype = dtype;
     return 0;
 }
 
@@ -39,13 +35,13 @@ static int cast_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **outpu
     return wg__vjp_status();
 }
 
-UNARY_SAMPLES_WITH(cast, cast_options, wg__sample_normal, {WG_BF16}, {WG_F64})
+UNARY_SAMPLES_WITH(cast, wg_dtype, wg__sample_normal, WG_BF16, WG_F64)
 
 static const wg_op cast = {
     WG__OP("cast", 1,
            "y = x in another dtype: floats to integers truncate and clamp, NaN gives 0, anything "
            "to bool is x != 0. Differentiable between floating dtypes."),
-    .options_size = sizeof(cast_options),
+    .options_size = sizeof(wg_dtype),
     .differentiable = 1,
     .infer = cast_infer,
     .batch = wg_batch_aligned,
@@ -59,7 +55,7 @@ static const wg_op cast = {
 wg_tensor *wg_cast(wg_tensor *x, wg_dtype dtype) {
     if (x != NULL && x->spec.dtype == dtype)
         return wg_alias(x);
-    return wg_apply_one(&cast, 1, &x, &(cast_options){dtype});
+    return wg_apply_one(&cast, 1, &x, &dtype);
 }
 
 /* ---- clone: y = x in new, contiguous memory.   dx = g. ---- */
@@ -460,10 +456,6 @@ static void drop_groups(int64_t begin, int64_t end, void *context) {
     }
 }
 
-static int dropout_infer(wg_call *call) {
-    return wg__check_kernel_dtype(call) < 0 ? -1 : wg__infer_like(call);
-}
-
 static int dropout_forward(wg_call *call) {
     wg_tensor *x = wg_contiguous(call->inputs[0]);
     if (!x)
@@ -487,10 +479,16 @@ WG__EXAMPLES(dropout, dropout_options, (wg__sample_normal), {{0.1, 3, 0}, "3 5"}
 WG__LARGE(dropout, dropout_options, "4194304", 0.1, 3, 0)
 
 static const wg_op dropout = {
-    WG__LINEAR_OP(
-        dropout, dropout_options,
-        "y = 0 with probability p, else x / (1 - p); the mask is a function of (seed, offset)"),
-};
+    WG__OP("dropout", 1,
+           "y = 0 with probability p, else x / (1 - p); the mask is a function of (seed, offset)"),
+    .options_size = sizeof(dropout_options),
+    .differentiable = 1,
+    .infer = wg__infer_kernel,
+    .forward = dropout_forward,
+    .vjp = dropout_vjp,
+    .jvp = wg_jvp_linear,
+    .sample = dropout_sample,
+    .bench = dropout_bench};
 
 wg_tensor *wg_dropout_op(wg_tensor *x, double p, uint64_t seed, uint64_t offset) {
     if (!x)
@@ -595,10 +593,7 @@ wg_tensor *wg_where(wg_tensor *condition, wg_tensor *a, wg_tensor *b) {
 
 /* ---- masked_fill: y = mask ? value : x.   dx = g where the mask is false. ---- */
 
-typedef struct value_options {
-    double value;
-} value_options;
-
+/* The options are the value. */
 static int masked_fill_infer(wg_call *call) {
     if (check_bool(call, 1) < 0 || wg__infer_broadcast(call, call->input_specs[0].dtype) < 0)
         return -1;
@@ -610,23 +605,21 @@ static int masked_fill_infer(wg_call *call) {
 
 static int masked_fill_forward(wg_call *call) {
     wg_tensor *y = call->outputs[0];
-    wg_tensor *value =
-        wg_full(y->spec.dtype, 0, NULL, ((const value_options *)call->options)->value);
+    wg_tensor *value = wg_full(y->spec.dtype, 0, NULL, *(const double *)call->options);
     return value ? choose(y, call->inputs[1], value, call->inputs[0]) : -1;
 }
 
 WG__VJP(masked_fill, wg_masked_fill(g, call->inputs[1], 0))
 
-WG__EXAMPLES(masked_fill, value_options, (wg__sample_normal, wg__sample_truth),
-             {{-2.5}, "2 3, 2 3"}, {{-2.5}, "2 3 2, 3 1"}, {{-2.5}, "4,"}, {{-2.5}, ","})
-WG__LARGE_BY(masked_fill, value_options, (wg__sample_f32, wg__sample_truth), "4194304, 4194304",
-             -2.5)
+WG__EXAMPLES(masked_fill, double, (wg__sample_normal, wg__sample_truth), {-2.5, "2 3, 2 3"},
+             {-2.5, "2 3 2, 3 1"}, {-2.5, "4,"}, {-2.5, ","})
+WG__LARGE_BY(masked_fill, double, (wg__sample_f32, wg__sample_truth), "4194304, 4194304", -2.5)
 
 static const wg_op masked_fill = {
     WG__OP("masked_fill", 2,
            "y = a plain number where the bool mask, broadcast to x, is true, and x elsewhere; the "
            "mask has no gradient."),
-    .options_size = sizeof(value_options),
+    .options_size = sizeof(double),
     .saves_inputs = 2,
     .differentiable = 1,
     .batch = wg__batch_repeated_first,
@@ -635,13 +628,13 @@ static const wg_op masked_fill = {
 };
 
 wg_tensor *wg_masked_fill(wg_tensor *x, wg_tensor *mask, double value) {
-    return wg_apply_one(&masked_fill, 2, (wg_tensor *[]){x, mask}, &(value_options){value});
+    return wg_apply_one(&masked_fill, 2, (wg_tensor *[]){x, mask}, &value);
 }
 
 /* ==== Arithmetic of three operands, in one pass ==== */
 
 /* The loop NAME of y = EXPRESSION in x, a and b, read from elements of TYPE into variables of AS,
- * and in the `value` of the options. */
+ * and in the options `value`. */
 #define TERNARY_LOOP(NAME, TYPE, AS, EXPRESSION)                                                   \
     static inline void NAME##_at(int64_t n, char *const *data, int64_t sy, int64_t sx, int64_t sa, \
                                  int64_t sb, const AS value) {                                     \
@@ -655,8 +648,7 @@ wg_tensor *wg_masked_fill(wg_tensor *x, wg_tensor *mask, double value) {
         }                                                                                          \
     }                                                                                              \
     static void NAME(int64_t n, char *const *data, const int64_t *strides, const void *context) {  \
-        const value_options *options = context;                                                    \
-        const AS value = (AS)(TYPE)options->value;                                                 \
+        const AS value = (AS)(TYPE) * (const double *)context;                                     \
         const int64_t size = (int64_t)sizeof(TYPE);                                                \
         const int64_t sy = strides[0] / size, sx = strides[1] / size;                              \
         const int64_t sa = strides[2] / size, sb = strides[3] / size;                              \
@@ -672,31 +664,13 @@ wg_tensor *wg_masked_fill(wg_tensor *x, wg_tensor *mask, double value) {
     WG__OP(#NAME, 3, DOC), .differentiable = 7, .batch = wg_batch_aligned,                         \
                            .forward = NAME##_forward, .vjp = NAME##_vjp, .jvp = NAME##_jvp
 #define VALUE(NAME, DOC)                                                                           \
-    TERNARY(NAME, DOC), .options_size = sizeof(value_options), .saves_inputs = 6,                  \
-                        .sample = value_sample, .bench = value_bench
+    TERNARY(NAME, DOC), .options_size = sizeof(double), .saves_inputs = 6, .sample = value_sample, \
+                        .bench = value_bench
 
 static int infer_ternary(wg_call *call) {
-    if (wg__check_same_dtype(call, 0, 1) < 0 || wg__check_same_dtype(call, 0, 2) < 0)
+    if (wg__infer_float(call) < 0 || wg__check_same_dtypes(call, 3) < 0)
         return -1;
     return wg__infer_broadcast(call, call->input_specs[0].dtype);
-}
-
-static int infer_ternary_float(wg_call *call) {
-    return wg__infer_float(call) < 0 ? -1 : infer_ternary(call);
-}
-
-/* Runs an op on operands cast to their common dtype; with `floating`, integers to f32. */
-static wg_tensor *apply_three(const wg_op *op, wg_tensor *x, wg_tensor *a, wg_tensor *b,
-                              const void *options, bool floating) {
-    wg_tensor *inputs[] = {x, a, b}, *y = NULL;
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    if (a && b && wg__promote_all(3, inputs)) {
-        for (int i = 0; i < 3 && floating; i++)
-            inputs[i] = wg__as_float(inputs[i]);
-        y = wg_apply_one(op, 3, inputs, options);
-    }
-    return wg_scope_end(&scope, y);
 }
 
 /* ---- lerp: y = x + b (a - x), exactly a at b = 1.
@@ -705,7 +679,7 @@ static wg_tensor *apply_three(const wg_op *op, wg_tensor *x, wg_tensor *a, wg_te
 TERNARY_LOOP(lerp_f32, float, float, b < 0.5f ? x + b * (a - x) : a - (a - x) * (1 - b))
 TERNARY_LOOP(lerp_f64, double, double, b < 0.5 ? x + b * (a - x) : a - (a - x) * (1 - b))
 
-FORWARD(lerp, &(value_options){0}, FLOATS(lerp))
+FORWARD(lerp, &(double){0}, FLOATS(lerp))
 
 static wg_tensor *lerp_partial(wg_call *call, int i, wg_tensor *direction) {
     wg_tensor *weight = call->inputs[2];
@@ -721,10 +695,10 @@ WG__LARGE(lerp, int, "4194304, 4194304, 4194304", 0)
 
 static const wg_op lerp = {
     TERNARY(lerp, "y = a + weight (b - a) with broadcasting: a at weight 0, b at 1."),
-    .saves_inputs = 7, .infer = infer_ternary_float, .sample = lerp_sample, .bench = lerp_bench};
+    .saves_inputs = 7, .infer = infer_ternary, .sample = lerp_sample, .bench = lerp_bench};
 
 wg_tensor *wg_lerp(wg_tensor *a, wg_tensor *b, wg_tensor *weight) {
-    return apply_three(&lerp, a, b, weight, NULL, true);
+    return wg__apply_promoted(&lerp, 3, (wg_tensor *[]){a, b, weight}, true, NULL);
 }
 
 /* ---- addcmul: y = x + value a b.   dx = g, da = g value b, db = g value a. ---- */
@@ -737,7 +711,7 @@ TERNARY_LOOP(addcmul_u8, uint8_t, uint32_t, x + value * a * b)
 
 static int addcmul_infer(wg_call *call) {
     const wg_dtype dtype = call->input_specs[0].dtype;
-    const double value = ((const value_options *)call->options)->value;
+    const double value = *(const double *)call->options;
     if (dtype == WG_BOOL)
         return wg__op_fail(call, WG_ERROR_DTYPE, "takes numbers; cast an operand");
     const double most = dtype == WG_I64 ? 0x1p53 : dtype == WG_I32 ? 0x1p31 - 1 : 255;
@@ -746,13 +720,13 @@ static int addcmul_infer(wg_call *call) {
         return wg__op_fail(call, WG_ERROR_ARGUMENT,
                            "value %g is no integer of the operands' dtype; cast them to a float",
                            value);
-    return infer_ternary(call);
+    return wg__check_same_dtypes(call, 3) < 0 ? -1 : wg__infer_broadcast(call, dtype);
 }
 
 FORWARD(addcmul, call->options, FLOATS(addcmul), INTEGERS(addcmul))
 
 static wg_tensor *scaled(const wg_call *call, wg_tensor *x) {
-    const double value = ((const value_options *)call->options)->value;
+    const double value = *(const double *)call->options;
     return value == 1 ? x : wg_mul_scalar(x, value);
 }
 
@@ -766,19 +740,19 @@ WG__DERIVATIVES_BY_PARTIALS(addcmul)
 WG__SHAPES(quotient, (wg__sample_normal, wg__sample_normal, wg__sample_nonzero), SHAPES)
 
 static int value_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const value_options options[] = {{-0.75}, {1}};
-    sample->options = &options[index % 2];
+    static const double values[] = {-0.75, 1};
+    sample->options = &values[index % 2];
     return quotient_sample(index, generator, sample);
 }
 
-WG__LARGE(value, value_options, "4194304, 4194304, 4194304", -0.75)
+WG__LARGE(value, double, "4194304, 4194304, 4194304", -0.75)
 
 static const wg_op addcmul = {
     VALUE(addcmul, "y = x + value a b with broadcasting, value a plain number."),
     .infer = addcmul_infer};
 
 wg_tensor *wg_addcmul(wg_tensor *x, wg_tensor *a, wg_tensor *b, double value) {
-    return apply_three(&addcmul, x, a, b, &(value_options){value}, false);
+    return wg__apply_promoted(&addcmul, 3, (wg_tensor *[]){x, a, b}, false, &value);
 }
 
 /* ---- addcdiv: y = x + value a / b.   dx = g, da = g value / b, db = -g value a / b^2. ---- */
@@ -800,10 +774,10 @@ WG__DERIVATIVES_BY_PARTIALS(addcdiv)
 
 static const wg_op addcdiv = {
     VALUE(addcdiv, "y = x + value a / b with broadcasting, value a plain number."),
-    .infer = infer_ternary_float};
+    .infer = infer_ternary};
 
 wg_tensor *wg_addcdiv(wg_tensor *x, wg_tensor *a, wg_tensor *b, double value) {
-    return apply_three(&addcdiv, x, a, b, &(value_options){value}, true);
+    return wg__apply_promoted(&addcdiv, 3, (wg_tensor *[]){x, a, b}, true, &value);
 }
 
 const wg__op_table wg__ops_unary = WG__OP_TABLE(

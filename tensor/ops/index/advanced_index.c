@@ -305,13 +305,8 @@ static const wg_op searchsorted = {
     .bench = search_bench};
 
 wg_tensor *wg_searchsorted(wg_tensor *sorted, wg_tensor *values, bool right) {
-    wg_tensor *y = NULL;
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    if (wg__promote(&sorted, &values))
-        y = wg_apply_one(&searchsorted, 2, (wg_tensor *[]){wg__widen(sorted), wg__widen(values)},
-                         &right);
-    return wg_scope_end(&scope, y);
+    wg_tensor *const inputs[] = {sorted, values};
+    return values ? wg__apply_wide_one(&searchsorted, 2, inputs, false, &right) : NULL;
 }
 
 /* ==== Advanced indexing, composed of other ops:
@@ -599,11 +594,7 @@ static int masked_select_decompose(wg_call *call) {
     return wg__set_output(call, wg_index_select(wg_reshape(x, 1, &count), 0, places));
 }
 
-static wg_tensor *sample_mask(wg_generator *generator, int ndim, const int64_t *shape) {
-    return wg_cast(wg_randint(generator, 0, 2, ndim, shape), WG_BOOL);
-}
-
-WG__SHAPES(masked, (wg__sample_normal, sample_mask), "4 4, 4 4", "4 4, 4", ",")
+WG__SHAPES(masked, (wg__sample_normal, wg__sample_truth), "4 4, 4 4", "4 4, 4", ",")
 
 static int masked_bench(wg_generator *generator, wg_sample *sample) {
     sample->inputs[0] = wg_rand(generator, WG_F32, 1, (int64_t[]){1 << 22});
@@ -647,8 +638,8 @@ static int masked_scatter_decompose(wg_call *call) {
     return wg__set_output(call, wg_reshape(y, x->ndim, x->shape));
 }
 
-WG__SHAPES(masked_scatter, (wg__sample_normal, sample_mask, wg__sample_normal), "4 4, 4 4, 4 5",
-           "4 4, 4, 4 5", ", , 4 5")
+WG__SHAPES(masked_scatter, (wg__sample_normal, wg__sample_truth, wg__sample_normal),
+           "4 4, 4 4, 4 5", "4 4, 4, 4 5", ", , 4 5")
 
 static const wg_op masked_scatter = {
     WG__OP("masked_scatter", 3,

@@ -304,7 +304,7 @@ static int run_rows(rows *rows) {
 #define ALL INT64_MIN
 
 typedef struct order_options {
-    int64_t axis;
+    int axis;
     int64_t k; /* or ALL */
     bool descending, keepdim;
 } order_options;
@@ -315,7 +315,7 @@ static int order_infer(wg_call *call) {
     if (options->k != ALL && (options->k < 0 || options->k > n))
         return wg__op_fail(call, WG_ERROR_ARGUMENT,
                            "k is %lld; wanted 0 to %lld, the size of axis %d",
-                           (long long)options->k, (long long)n, (int)options->axis);
+                           (long long)options->k, (long long)n, options->axis);
     call->output_specs[0] = call->input_specs[0];
     call->output_specs[0].shape[options->axis] = options->k == ALL ? n : options->k;
     call->output_specs[1] = call->output_specs[0];
@@ -355,11 +355,11 @@ static int order_forward(wg_call *call) {
 
 /* dx = g, scattered to the indices of the selected elements. */
 WG__VJP(chosen,
-        wg__scattered(call, (int)((const order_options *)call->options)->axis, call->outputs[1], g))
+        wg__scattered(call, ((const order_options *)call->options)->axis, call->outputs[1], g))
 
 static int chosen_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
     const order_options *options = call->options;
-    output_tangents[0] = wg_gather(tangents[0], (int)options->axis, call->outputs[1]);
+    output_tangents[0] = wg_gather(tangents[0], options->axis, call->outputs[1]);
     return wg__vjp_status();
 }
 
@@ -397,7 +397,7 @@ WG__LARGE(sort, order_options, "1024 4096", 1, ALL, false, false)
 static const wg_op sort = {
     CHOICE(sort, "The elements along one axis in ascending or descending order, and their indices; "
                  "stable, NaN after all numbers. Kinks at ties."),
-    .batch = wg__batch_axis64};
+    .batch = wg__batch_axis};
 
 int wg_sort(wg_tensor *x, int axis, bool descending, wg_tensor **values, wg_tensor **indices) {
     return apply_order(&sort, x, axis, (order_options){.k = ALL, .descending = descending}, values,
@@ -408,8 +408,7 @@ int wg_sort(wg_tensor *x, int axis, bool descending, wg_tensor **values, wg_tens
 
 static int argsort_decompose(wg_call *call) {
     const order_options *options = call->options;
-    return wg_sort(call->inputs[0], (int)options->axis, options->descending, NULL,
-                   &call->outputs[0]);
+    return wg_sort(call->inputs[0], options->axis, options->descending, NULL, &call->outputs[0]);
 }
 
 static const wg_op argsort = {
@@ -437,7 +436,7 @@ static const wg_op topk = {
     CHOICE(topk,
            "The k largest or smallest elements along one axis, best first, and their indices; of "
            "ties the first. A NaN is larger than all numbers. Kinks at ties."),
-    .batch = wg__batch_axis64};
+    .batch = wg__batch_axis};
 
 int wg_topk(wg_tensor *x, int64_t k, int axis, bool largest, wg_tensor **values,
             wg_tensor **indices) {
@@ -479,17 +478,16 @@ static int median_forward(wg_call *call) {
 /* Restores the reduced axis with size 1. */
 static wg_tensor *with_axis(wg_tensor *reduced, const wg_call *call) {
     const order_options *options = call->options;
-    return options->keepdim ? reduced : wg_unsqueeze(reduced, (int)options->axis);
+    return options->keepdim ? reduced : wg_unsqueeze(reduced, options->axis);
 }
 
-WG__VJP(median, wg__scattered(call, (int)((const order_options *)call->options)->axis,
+WG__VJP(median, wg__scattered(call, ((const order_options *)call->options)->axis,
                               with_axis(call->outputs[1], call), with_axis(g, call)))
 
 static int median_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
     const order_options *options = call->options;
-    const int axis = (int)options->axis;
-    wg_tensor *t = wg_gather(tangents[0], axis, with_axis(call->outputs[1], call));
-    output_tangents[0] = options->keepdim ? t : wg_squeeze(t, axis);
+    wg_tensor *t = wg_gather(tangents[0], options->axis, with_axis(call->outputs[1], call));
+    output_tangents[0] = options->keepdim ? t : wg_squeeze(t, options->axis);
     return wg__vjp_status();
 }
 
@@ -506,7 +504,7 @@ static const wg_op median = {
     .options_size = sizeof(order_options), .saves_outputs = 2, .differentiable = 1,
     /* Any of several equal elements may be the median. */
     .exceptions = &(const wg_op_exceptions){.undefined_at = WG_AT_TIES}, WG__PRIMITIVE(median),
-    .flops = sort_flops, .batch = wg__batch_axis64};
+    .flops = sort_flops, .batch = wg__batch_axis};
 
 wg_tensor *wg_median(wg_tensor *x, int axis, bool keepdim) {
     wg_tensor *y;
@@ -590,13 +588,11 @@ static const wg_op unique = {
     .bench = unique_bench};
 
 int wg_unique(wg_tensor *x, wg_tensor **values, wg_tensor **inverse, wg_tensor **counts) {
-    wg_tensor *outputs[WG_MAX_OUTPUTS] = {NULL};
-    wg_tensor **const wanted[] = {values, inverse, counts};
+    wg_tensor *outputs[WG_MAX_OUTPUTS];
     const int status = wg_apply(&unique, 1, &x, NULL, outputs);
-    for (int j = 0; j < 3; j++)
-        if (wanted[j] != NULL)
-            *wanted[j] = outputs[j];
-    return status;
+    if (counts)
+        *counts = outputs[2];
+    return wg__give(status, outputs, values, inverse);
 }
 
 const wg__op_table wg__ops_sort = WG__OP_TABLE(&sort, &argsort, &topk, &median, &unique);

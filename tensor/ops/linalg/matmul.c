@@ -229,10 +229,7 @@ wg_tensor *wg_matmul(wg_tensor *a, wg_tensor *b) {
 
 static int linear_infer(wg_call *call) {
     const wg_spec *x = &call->input_specs[0], *weight = &call->input_specs[1];
-    for (int i = 1; i < call->input_count; i++)
-        if (call->input_specs[i].ndim >= 0 && wg__check_same_dtype(call, 0, i) < 0)
-            return -1;
-    if (wg__check_kernel_dtype(call) < 0)
+    if (wg__check_same_dtypes(call, 3) < 0 || wg__check_kernel_dtype(call) < 0)
         return -1;
     if (x->ndim < 1 || weight->ndim != 2)
         return wg__op_fail(call, WG_ERROR_SHAPE, "wanted (..., I) x (O, I)");
@@ -430,7 +427,7 @@ static int addmm_infer(wg_call *call) {
     const wg_spec *c = &call->input_specs[0], *a = &call->input_specs[1],
                   *b = &call->input_specs[2];
     const addmm_options *options = call->options;
-    if (wg__check_same_dtype(call, 0, 1) < 0 || wg__check_same_dtype(call, 0, 2) < 0)
+    if (wg__check_same_dtypes(call, 3) < 0)
         return -1;
     if (c->dtype == WG_BOOL || c->dtype == WG_BF16)
         return wg__op_fail(call, WG_ERROR_DTYPE, "%s is not multiplied; cast the operands",

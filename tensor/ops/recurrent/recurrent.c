@@ -46,11 +46,8 @@ static int recurrent_infer(wg_call *call) {
     const wg_spec *a = &call->input_specs[0], *w = &call->input_specs[1];
     const char *letters = gates == 4 ? "(T, B, 4 H) x (4 H, H) x (B, H) x (B, H)"
                                      : "(T, B, 3 H) x (3 H, H) x (B, H), and (3 H)";
-    if (wg__check_kernel_dtype(call) < 0)
+    if (wg__check_kernel_dtype(call) < 0 || wg__check_same_dtypes(call, 4) < 0)
         return -1;
-    for (int i = 1; i < call->input_count; i++)
-        if (call->input_specs[i].ndim >= 0 && wg__check_same_dtype(call, 0, i) < 0)
-            return -1;
     if (a->ndim != 3 || w->ndim != 2 || w->shape[0] != gates * w->shape[1] ||
         a->shape[2] != w->shape[0])
         return wg__op_fail(call, WG_ERROR_SHAPE, "wanted %s", letters);

@@ -255,12 +255,8 @@ wg_tensor *wg_histc(wg_tensor *x, int64_t bins, double low, double high) {
 }
 
 /* ---- histogram: h_i = the sum of the weights of the elements in [edge_i, edge_(i+1)); the last
- * bin includes its end. A density is divided by the total and by the width of the bin. A composite
- * of searchsorted and bincount. ---- */
-
-typedef struct histogram_options {
-    bool density;
-} histogram_options;
+ * bin includes its end. With the option, a density: h divided by the total and by the width of the
+ * bin. A composite of searchsorted and bincount. ---- */
 
 static int histogram_infer(wg_call *call) {
     const wg_spec *x = &call->input_specs[0], *edges = &call->input_specs[1];
@@ -296,7 +292,7 @@ static int histogram_decompose(wg_call *call) {
         return -1;
     wg_tensor *sums = wg_narrow(wg_bincount(bin, weights, bins + 2), 0, 1, bins);
     sums = weights == NULL ? wg_cast(sums, call->input_specs[0].dtype) : sums;
-    if (((const histogram_options *)call->options)->density) {
+    if (*(const bool *)call->options) {
         wg_tensor *widths = wg_sub(wg_slice(edges, 0, 1, WG_END, 1), wg_slice(edges, 0, 0, -1, 1));
         sums = wg_div(wg_div(sums, wg_sum(sums, 0, NULL, false)), widths);
     }
@@ -308,33 +304,25 @@ static wg_tensor *sample_edges(wg_generator *generator, int ndim, const int64_t 
     return wg_from_array(WG_F64, ndim, shape, (double[]){-4, -1, -0.25, 0.5, 4});
 }
 
-WG__EXAMPLES(histogram, histogram_options, (wg__sample_normal, sample_edges, wg__sample_positive),
-             {{false}, "3 4, 5"}, {{true}, "3 4, 5"}, {{false}, "3 4, 5, 3 4"},
-             {{true}, "3 4, 5, 3 4"})
+WG__EXAMPLES(histogram, bool, (wg__sample_normal, sample_edges, wg__sample_positive),
+             {false, "3 4, 5"}, {true, "3 4, 5"}, {false, "3 4, 5, 3 4"}, {true, "3 4, 5, 3 4"})
 
 static const wg_op histogram = {
     WG__OP_OF("histogram", 2, 3, 1,
               "x (...), edges (B + 1), weights (...) -> (B): the number of elements, or the sum of "
               "their weights, from each edge to the next; as a density, if wanted. x and the edges "
               "have no gradient."),
-    .options_size = sizeof(histogram_options),
+    .options_size = sizeof(bool),
     .differentiable = 4,
     .infer = histogram_infer,
     .decompose = histogram_decompose,
     .sample = histogram_sample};
 
 wg_tensor *wg_histogram(wg_tensor *x, wg_tensor *edges, wg_tensor *weights, bool density) {
-    wg_tensor *inputs[] = {x, edges, weights}, *y = NULL;
-    if (x == NULL || edges == NULL || (weights == NULL && wg_error_pending() != NULL))
+    wg_tensor *inputs[] = {x, edges, weights};
+    if (weights == NULL && wg_error_pending() != NULL)
         return NULL;
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    if (wg__promote_all(3, inputs)) {
-        for (int i = 0; i < 3; i++)
-            inputs[i] = wg__as_float(inputs[i]);
-        y = wg_apply_one(&histogram, weights ? 3 : 2, inputs, &(histogram_options){density});
-    }
-    return wg_scope_end(&scope, y);
+    return wg__apply_promoted(&histogram, weights ? 3 : 2, inputs, true, &density);
 }
 
 const wg__op_table wg__ops_statistics = WG__OP_TABLE(&quantile, &nanquantile, &histc, &histogram);

@@ -252,14 +252,6 @@ typedef struct roll_options {
     int64_t shifts[WG_MAX_DIMS]; /* for each axis */
 } roll_options;
 
-/* x narrowed to `count` elements of an axis from `start` on, as a handle that no scope owns. */
-static wg_tensor part_of(const wg_tensor *x, int axis, int64_t start, int64_t count) {
-    wg_tensor part = *x;
-    part.offset += start * part.strides[axis];
-    part.spec.shape[axis] = count;
-    return part;
-}
-
 /* Copies x, which is not empty, into y. An axis with a shift is copied in two parts. */
 static void copy_rolled(wg_tensor *y, const wg_tensor *x, const int64_t *shifts, int axis) {
     if (axis == x->spec.ndim) {
@@ -268,11 +260,12 @@ static void copy_rolled(wg_tensor *y, const wg_tensor *x, const int64_t *shifts,
     }
     const int64_t size = x->spec.shape[axis], rest = shifts[axis] % size;
     const int64_t shift = rest < 0 ? rest + size : rest;
-    wg_tensor from = part_of(x, axis, 0, size - shift), to = part_of(y, axis, shift, size - shift);
+    wg_tensor from = wg__part_of(x, axis, 0, size - shift);
+    wg_tensor to = wg__part_of(y, axis, shift, size - shift);
     copy_rolled(&to, &from, shifts, axis + 1);
     if (shift > 0) {
-        from = part_of(x, axis, size - shift, shift);
-        to = part_of(y, axis, 0, shift);
+        from = wg__part_of(x, axis, size - shift, shift);
+        to = wg__part_of(y, axis, 0, shift);
         copy_rolled(&to, &from, shifts, axis + 1);
     }
 }

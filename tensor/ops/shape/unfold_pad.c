@@ -178,12 +178,6 @@ static int border_batch(wg_call *call, uint32_t batched, int64_t samples) {
 
 /* ---- pad_constant: y = x with a constant border.   dx = the inside of g. ---- */
 
-/* Narrows x to `count` elements of an axis from `start` on. */
-static void narrow_axis(wg_tensor *x, int axis, int64_t start, int64_t count) {
-    x->offset += start * x->strides[axis];
-    x->spec.shape[axis] = count;
-}
-
 /* Fills the borders axis by axis, each within the inside of all earlier axes. */
 static int pad_constant_forward(wg_call *call) {
     const border_options *options = call->options;
@@ -191,12 +185,11 @@ static int pad_constant_forward(wg_call *call) {
     wg_tensor inside = *call->outputs[0];
     for (int i = 0; i < x->spec.ndim; i++) {
         const int64_t begin = options->before[i], size = x->spec.shape[i];
-        wg_tensor before = inside, after = inside;
-        narrow_axis(&before, i, 0, begin);
-        narrow_axis(&after, i, begin + size, options->after[i]);
+        wg_tensor before = wg__part_of(&inside, i, 0, begin);
+        wg_tensor after = wg__part_of(&inside, i, begin + size, options->after[i]);
         if (wg_fill_(&before, options->value) < 0 || wg_fill_(&after, options->value) < 0)
             return -1;
-        narrow_axis(&inside, i, begin, size);
+        inside = wg__part_of(&inside, i, begin, size);
     }
     wg__convert(&inside, x);
     return 0;
@@ -260,8 +253,8 @@ static bool narrow_to_region(const border_options *options, int region, wg_tenso
         }
         if (count == 0)
             return false;
-        narrow_axis(x, i, from, count);
-        narrow_axis(y, i, to, count);
+        *x = wg__part_of(x, i, from, count);
+        *y = wg__part_of(y, i, to, count);
         if (part != INSIDE && reflect) { /* flip */
             read->offset += (read->spec.shape[i] - 1) * read->strides[i];
             read->strides[i] = -read->strides[i];
