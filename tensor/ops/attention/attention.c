@@ -16,13 +16,10 @@
  *     halves      | a0 a1 .. | b0 b1 .. | copied |      GPT-NeoX, Hugging Face's LLaMA
  *     adjacent    | a0 b0 a1 b1 ..      | copied |      the paper, Meta's LLaMA
  *
- * The vjp rotates g by the negative angle: dx = rotary(g, cos, -sin). ---- */
+ * The vjp rotates g by the negative angle: dx = rotary(g, cos, -sin). The options are the pairing,
+ * an int. ---- */
 
 enum { X, COS, SIN };
-
-typedef struct rotary_options {
-    int pairing;
-} rotary_options;
 
 typedef struct rotation {
     wg_dtype dtype; /* f32 or f64 */
@@ -83,7 +80,7 @@ static void rotate_rows(int64_t begin, int64_t end, void *context) {
 
 static int rotary_infer(wg_call *call) {
     const wg_spec *x = &call->input_specs[X], *cos = &call->input_specs[COS];
-    const int pairing = ((const rotary_options *)call->options)->pairing;
+    const int pairing = *(const int *)call->options;
     if (wg__check_kernel_dtype(call) < 0 || wg__check_same_dtypes(call, 3) < 0)
         return -1;
     if (pairing != WG_ROTARY_HALVES && pairing != WG_ROTARY_ADJACENT)
@@ -111,7 +108,7 @@ static int rotary_forward(wg_call *call) {
         return -1;
     const wg_spec *tables = &cos->spec;
     rotary_job job = {.by = {.dtype = x->spec.dtype,
-                             .pairing = ((const rotary_options *)call->options)->pairing,
+                             .pairing = *(const int *)call->options,
                              .pairs = tables->shape[tables->ndim - 1],
                              .width = x->spec.shape[x->spec.ndim - 1]},
                       .rows = x->spec,
@@ -135,12 +132,11 @@ WG__VJP(rotary,
         wg_apply_one(call->op, 3, (wg_tensor *[]){g, call->inputs[COS], wg_neg(call->inputs[SIN])},
                      call->options))
 
-WG__EXAMPLES(rotary, rotary_options, (wg__sample_normal),
-             {{WG_ROTARY_HALVES}, "2 3 4 6, 2 1 4 3, 2 1 4 3"},
-             {{WG_ROTARY_ADJACENT}, "2 3 4 6, 2 1 4 3, 2 1 4 3"},
-             {{WG_ROTARY_HALVES}, "1 2 3 7, 1 1 3 2, 1 1 3 2"},
-             {{WG_ROTARY_ADJACENT}, "1 2 3 7, 1 1 3 2, 1 1 3 2"})
-WG__LARGE(rotary, rotary_options, "8 8 1024 64, 1024 32, 1024 32", WG_ROTARY_HALVES)
+WG__EXAMPLES(rotary, int, (wg__sample_normal), {WG_ROTARY_HALVES, "2 3 4 6, 2 1 4 3, 2 1 4 3"},
+             {WG_ROTARY_ADJACENT, "2 3 4 6, 2 1 4 3, 2 1 4 3"},
+             {WG_ROTARY_HALVES, "1 2 3 7, 1 1 3 2, 1 1 3 2"},
+             {WG_ROTARY_ADJACENT, "1 2 3 7, 1 1 3 2, 1 1 3 2"})
+WG__LARGE(rotary, int, "8 8 1024 64, 1024 32, 1024 32", WG_ROTARY_HALVES)
 
 static double rotary_flops(const wg_call *call) {
     return 3 * (double)wg__spec_count(&call->input_specs[X]);
@@ -151,7 +147,7 @@ static const wg_op rotary = {
            "Pairs (a, b) of the last axis become (a cos - b sin, a sin + b cos). x: (..., T, D); "
            "cos, sin: (..., T, P), 2 P <= D, broadcast; elements beyond 2 P are copied. The tables "
            "have no gradient."),
-    .options_size = sizeof(rotary_options),
+    .options_size = sizeof(int),
     .saves_inputs = 1 << COS | 1 << SIN,
     .differentiable = 1 << X,
     WG__FUNCTIONS(rotary),
@@ -167,7 +163,7 @@ wg_tensor *wg_rotary(wg_tensor *x, wg_tensor *cos, wg_tensor *sin, wg_rotary_pai
     wg_scope_begin(&scope);
     for (int i = 0; i < 3 && dtype == WG_BF16; i++)
         inputs[i] = wg__widen(inputs[i]);
-    wg_tensor *y = wg_apply_one(&rotary, 3, inputs, &(rotary_options){pairing});
+    wg_tensor *y = wg_apply_one(&rotary, 3, inputs, &(int){pairing});
     return wg_scope_end(&scope, wg__narrow(y, dtype));
 }
 

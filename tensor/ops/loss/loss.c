@@ -172,11 +172,7 @@ wg_tensor *wg_l1_loss(wg_tensor *x, wg_tensor *target, wg_reduction reduction) {
 }
 
 /* ---- smooth_l1_loss: d^2 / (2 beta) where |d| < beta, |d| - beta/2 elsewhere.
- * dx = g d / beta, g sign(d). ---- */
-
-typedef struct smooth_l1_options {
-    double beta;
-} smooth_l1_options;
+ * dx = g d / beta, g sign(d). The options are beta, a double. ---- */
 
 COMPARE_KERNELS(smooth_l1_loss,
                 fabsf(d) < beta ? d * d * (float)0.5 / beta : fabsf(d) - (float)0.5 * beta,
@@ -186,15 +182,15 @@ COMPARE_KERNELS(smooth_l1_loss,
                              : d / beta)
 
 static int smooth_l1_loss_infer(wg_call *call) {
-    const smooth_l1_options *options = call->options;
-    if (!(options->beta > 0))
-        return wg__op_fail(call, WG_ERROR_ARGUMENT, "beta %g; wanted 0 or more", options->beta);
+    const double beta = *(const double *)call->options;
+    if (!(beta > 0))
+        return wg__op_fail(call, WG_ERROR_ARGUMENT, "beta %g; wanted 0 or more", beta);
     return compare_infer(call);
 }
 
 /* With z = |d| limited to beta, both pieces are z (|d| - z/2) / beta. */
 static int smooth_l1_loss_decompose(wg_call *call) {
-    const double beta = ((const smooth_l1_options *)call->options)->beta;
+    const double beta = *(const double *)call->options;
     wg_tensor *d = wg_abs(wg_sub(call->inputs[0], call->inputs[1]));
     wg_tensor *z = wg_clamp(d, -INFINITY, beta);
     wg_tensor *y = wg_mul(z, wg_sub(d, wg_mul_scalar(z, 0.5)));
@@ -202,24 +198,21 @@ static int smooth_l1_loss_decompose(wg_call *call) {
 }
 
 static int smooth_l1_loss_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const smooth_l1_options options[] = {{1}, {0.5}, {2.5}};
-    sample->options = &options[index % 3];
+    static const double betas[] = {1, 0.5, 2.5};
+    sample->options = &betas[index % 3];
     return compare_sample(index, generator, sample);
 }
 
-WG__LARGE(smooth_l1_loss, smooth_l1_options, "4194304, 4194304", 0.5)
+WG__LARGE(smooth_l1_loss, double, "4194304, 4194304", 0.5)
 
 static const wg_op smooth_l1_loss = {
     COMPARE(smooth_l1_loss, smooth_l1_loss_infer,
             "With d = |x - target|: y = d^2 / (2 beta) where d < beta, d - beta/2 elsewhere."),
-    .options_size = sizeof(smooth_l1_options), .sample = smooth_l1_loss_sample,
-    .bench = smooth_l1_loss_bench};
+    .options_size = sizeof(double), .sample = smooth_l1_loss_sample, .bench = smooth_l1_loss_bench};
 
 wg_tensor *wg_smooth_l1_loss(wg_tensor *x, wg_tensor *target, double beta, wg_reduction reduction) {
-    if (beta == 0)
-        return wg_l1_loss(x, target, reduction);
-    return reduced(&smooth_l1_loss, 2, (wg_tensor *[]){x, target}, &(smooth_l1_options){beta},
-                   reduction);
+    return beta == 0 ? wg_l1_loss(x, target, reduction)
+                     : reduced(&smooth_l1_loss, 2, (wg_tensor *[]){x, target}, &beta, reduction);
 }
 
 /* ---- bce_with_logits: y = w (p t log(1 + e^-x) + (1 - t) log(1 + e^x)). ---- */
@@ -316,32 +309,26 @@ wg_tensor *wg_bce_with_logits(wg_tensor *logits, wg_tensor *target, wg_tensor *w
                    reduction);
 }
 
-/* ---- kl_div: y = t (log t - x), 0 where t is 0; or e^t (t - x). ---- */
-
-typedef struct kl_div_options {
-    bool log_target;
-} kl_div_options;
+/* ---- kl_div: y = t (log t - x), 0 where t is 0; or e^t (t - x), with the option. ---- */
 
 /* Where t is 0, log 1 replaces log t, so that neither y nor a gradient is NaN. */
 static int kl_div_decompose(wg_call *call) {
-    const kl_div_options *options = call->options;
     wg_tensor *x = call->inputs[0], *t = call->inputs[1];
-    if (options->log_target)
+    if (*(const bool *)call->options)
         return wg__set_output(call, wg_mul(wg_exp(t), wg_sub(t, x)));
     wg_tensor *zero = wg_eq(t, wg_scalar(call->input_specs[1].dtype, 0));
     wg_tensor *log_target = wg_log(wg_masked_fill(t, zero, 1));
     return wg__set_output(call, wg_mul(t, wg_sub(log_target, x)));
 }
 
-WG__EXAMPLES(kl_div, kl_div_options, (wg__sample_normal, wg__sample_positive),
-             {{false}, "2 3, 2 3"}, {{true}, "2 3, 2 3"}, {{false}, "4 1, 4 1"},
-             {{true}, "4 1, 4 1"})
+WG__EXAMPLES(kl_div, bool, (wg__sample_normal, wg__sample_positive), {false, "2 3, 2 3"},
+             {true, "2 3, 2 3"}, {false, "4 1, 4 1"}, {true, "4 1, 4 1"})
 
 static const wg_op kl_div = {
     WG__OP("kl_div", 2,
            "y = t (log t - x), 0 where t is 0, of log probabilities x and a target t of the same "
            "shape; or e^t (t - x) for a target of log probabilities"),
-    .options_size = sizeof(kl_div_options),
+    .options_size = sizeof(bool),
     .differentiable = 3,
     .infer = compare_infer,
     .decompose = kl_div_decompose,
@@ -350,8 +337,7 @@ static const wg_op kl_div = {
 
 wg_tensor *wg_kl_div(wg_tensor *log_input, wg_tensor *target, bool log_target,
                      wg_reduction reduction) {
-    return reduced(&kl_div, 2, (wg_tensor *[]){log_input, target}, &(kl_div_options){log_target},
-                   reduction);
+    return reduced(&kl_div, 2, (wg_tensor *[]){log_input, target}, &log_target, reduction);
 }
 
 /* ---- cosine_similarity: y = a b / (max(|a|, eps) max(|b|, eps)) along one axis. ---- */
@@ -363,9 +349,8 @@ typedef struct cosine_options {
 
 static int cosine_infer(wg_call *call) {
     const cosine_options *options = call->options;
-    if (wg__check_same_dtype(call, 0, 1) < 0 || wg__infer_float(call) < 0)
-        return -1;
-    if (wg__infer_broadcast(call, call->input_specs[0].dtype) < 0)
+    if (wg__check_same_dtype(call, 0, 1) < 0 || wg__infer_float(call) < 0 ||
+        wg__infer_broadcast(call, call->input_specs[0].dtype) < 0)
         return -1;
     return wg__axis(options->axis, call->output_specs[0].ndim, call->op->name) < 0 ? -1 : 0;
 }

@@ -15,9 +15,7 @@
 #include "tensor/ops/support.h"
 #include "tensor/simd/simd.h"
 
-typedef struct recurrent_options {
-    bool reverse; /* from the last step to the first */
-} recurrent_options;
+/* The options are a bool, `reverse`: from the last step to the first. */
 
 /* The sizes of a call: T, B, H and G. */
 typedef struct sizes {
@@ -36,8 +34,7 @@ static bool is_lstm(const wg_call *call) {
 
 /* The index t of step number `step`. */
 static int64_t time_of(const wg_call *call, int64_t step) {
-    const recurrent_options *options = call->options;
-    return options->reverse ? call->input_specs[0].shape[0] - 1 - step : step;
+    return *(const bool *)call->options ? call->input_specs[0].shape[0] - 1 - step : step;
 }
 
 /* a (T, B, G H) x weight (G H, H) x states (B, H); for G gates. */
@@ -148,7 +145,7 @@ static void multiply_hidden(const job *j, int64_t begin, int64_t end, const char
 /* dW = sum over t of g_t^T h_(t-1), where h_(t-1) is a step of the outputs, or h0. */
 static wg_tensor *weight_gradient(const job *j, wg_call *call, char *g) {
     const sizes *s = &j->s;
-    const bool reverse = ((const recurrent_options *)call->options)->reverse;
+    const bool reverse = *(const bool *)call->options;
     wg_tensor *gradient = wg_zeros(j->dtype, 2, call->input_specs[1].shape);
     const wg_tensor *first = wg_contiguous(call->inputs[2]);
     const wg_tensor *hidden = wg_contiguous(call->outputs[0]);
@@ -519,16 +516,15 @@ static wg_tensor *large_weight(wg_generator *generator, int ndim, const int64_t 
 
 /* Members of both records. */
 #define RECURRENT(NAME)                                                                            \
-    .options_size = sizeof(recurrent_options), .saves_inputs = 15, .saves_outputs = 1,             \
-    .differentiable = 15, .infer = recurrent_infer, .forward = recurrent_forward,                  \
-    .vjp = recurrent_vjp, .decompose = recurrent_decompose, .sample = NAME##_sample,               \
-    .bench = NAME##_bench, .flops = recurrent_flops
+    .options_size = sizeof(bool), .saves_inputs = 15, .saves_outputs = 1, .differentiable = 15,    \
+    .infer = recurrent_infer, .forward = recurrent_forward, .vjp = recurrent_vjp,                  \
+    .decompose = recurrent_decompose, .sample = NAME##_sample, .bench = NAME##_bench,              \
+    .flops = recurrent_flops
 
 /* One and three steps, in both directions. */
-WG__EXAMPLES(lstm_op, recurrent_options, (wg__sample_normal), {{false}, "3 2 8, 8 2, 2 2, 2 2"},
-             {{true}, "3 1 12, 12 3, 1 3, 1 3"}, {{false}, "1 3 4, 4 1, 3 1, 3 1"})
-WG__LARGE_BY(lstm_op, recurrent_options,
-             (wg__sample_normal_f32, large_weight, wg__sample_normal_f32),
+WG__EXAMPLES(lstm_op, bool, (wg__sample_normal), {false, "3 2 8, 8 2, 2 2, 2 2"},
+             {true, "3 1 12, 12 3, 1 3, 1 3"}, {false, "1 3 4, 4 1, 3 1, 3 1"})
+WG__LARGE_BY(lstm_op, bool, (wg__sample_normal_f32, large_weight, wg__sample_normal_f32),
              "64 32 1024, 1024 256, 32 256, 32 256", false)
 
 static const wg_op lstm_op = {
@@ -543,14 +539,13 @@ int wg_lstm_op(wg_tensor *gates, wg_tensor *weight_hh, wg_tensor *h0, wg_tensor 
     wg_tensor *inputs[] = {gates, weight_hh, h0, c0}, *outputs[WG_MAX_OUTPUTS] = {NULL};
     int status = -1;
     if (weight_hh && h0 && c0)
-        status = wg__apply_wide(&lstm_op, 4, inputs, false, &(recurrent_options){reverse}, outputs);
+        status = wg__apply_wide(&lstm_op, 4, inputs, false, &reverse, outputs);
     return wg__give(status, outputs, hidden, last_cell);
 }
 
-WG__EXAMPLES(gru_op, recurrent_options, (wg__sample_normal), {{false}, "3 2 6, 6 2, 2 2, 6"},
-             {{true}, "3 1 9, 9 3, 1 3, 9"}, {{false}, "1 3 3, 3 1, 3 1"})
-WG__LARGE_BY(gru_op, recurrent_options,
-             (wg__sample_normal_f32, large_weight, wg__sample_normal_f32),
+WG__EXAMPLES(gru_op, bool, (wg__sample_normal), {false, "3 2 6, 6 2, 2 2, 6"},
+             {true, "3 1 9, 9 3, 1 3, 9"}, {false, "1 3 3, 3 1, 3 1"})
+WG__LARGE_BY(gru_op, bool, (wg__sample_normal_f32, large_weight, wg__sample_normal_f32),
              "64 32 768, 768 256, 32 256", false)
 
 static const wg_op gru_op = {
@@ -563,8 +558,7 @@ static const wg_op gru_op = {
 wg_tensor *wg_gru_op(wg_tensor *gates, wg_tensor *weight_hh, wg_tensor *bias_hh, wg_tensor *h0,
                      bool reverse) {
     wg_tensor *inputs[] = {gates, weight_hh, h0, bias_hh};
-    return weight_hh && h0 ? wg__apply_wide_one(&gru_op, bias_hh ? 4 : 3, inputs, false,
-                                                &(recurrent_options){reverse})
+    return weight_hh && h0 ? wg__apply_wide_one(&gru_op, bias_hh ? 4 : 3, inputs, false, &reverse)
                            : NULL;
 }
 
