@@ -128,8 +128,6 @@ int wg__batch_reduction(wg_call *call, uint32_t batched, int64_t samples) {
     return run_repeated(call, batched, samples, options);
 }
 
-/* ---- Images ---- */
-
 int wg__batch_folded(wg_call *call, uint32_t batched, int64_t samples) {
     if (batched != 1)
         return WG_BATCH_DECOMPOSES;
@@ -150,8 +148,6 @@ int wg__batch_folded(wg_call *call, uint32_t batched, int64_t samples) {
     }
     return call->outputs[0] ? 0 : -1;
 }
-
-/* ---- Values of all samples ---- */
 
 static wg_tensor *(*_Atomic all_values_of)(wg_tensor *x);
 

@@ -31,8 +31,6 @@ const wg_op *wg_op_find(const char *name) {
     return NULL;
 }
 
-/* ---- Shape and dtype rules ---- */
-
 int wg__infer_like(wg_call *call) {
     call->output_specs[0] = call->input_specs[0];
     return 0;
@@ -226,8 +224,6 @@ int wg__vjp_status(void) {
     return wg_error_pending() != NULL ? -1 : 0;
 }
 
-/* ---- Derivatives of elementwise ops ---- */
-
 int wg__jvp_diagonal(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
     if (tangents[0] == NULL)
         return 0;
@@ -256,8 +252,6 @@ int wg__jvp_by_partials(wg_call *call, wg_tensor *const *tangents, wg_tensor **o
     output_tangents[0] = sum == NULL ? NULL : wg_expand(sum, spec->ndim, spec->shape);
     return wg__vjp_status();
 }
-
-/* ---- Samples ---- */
 
 wg_tensor *wg__sample_normal(wg_generator *generator, int ndim, const int64_t *shape) {
     return wg_randn(generator, WG_F64, ndim, shape);

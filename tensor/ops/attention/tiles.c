@@ -112,8 +112,6 @@ typedef struct job {
     void (*run)(const struct job *job, int64_t task, const workspace *w);
 } job;
 
-/* ---- Tasks ---- */
-
 /* The next `bytes` of the workspaces, rounded up to cache lines; NULL while sizes are counted. */
 static char *reserve(char *workspaces, int64_t *offset, int64_t bytes) {
     char *place = workspaces ? workspaces + *offset : NULL;
@@ -345,8 +343,6 @@ static void multiply_down(const job *job, int64_t m, int64_t k, wg__matrix a, co
                              .c = to,
                              .c_row = job->width});
 }
-
-/* ---- Forward ---- */
 
 /* Turns the scores of a tile into weights that are not normalized yet; inverse_sums receives the
  * factor that normalizes each row. */

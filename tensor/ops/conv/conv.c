@@ -167,8 +167,6 @@ static int conv_weight_infer(wg_call *call) {
     return set_result(call, y->shape[1], x->shape[1] / options->groups);
 }
 
-/* ---- The transposed convolution ---- */
-
 /* A phase of an axis: places begin, begin + stride... of the result are sums over the taps tap,
  * tap + spacing... */
 typedef struct phase {
@@ -255,8 +253,6 @@ static int transpose(const wg__correlation *of, int64_t weights, char *x) {
     wg__free(weight);
     return status;
 }
-
-/* ---- Kernels ---- */
 
 static int forward(wg_call *call) {
     const conv_options *options = call->options;

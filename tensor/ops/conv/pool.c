@@ -556,8 +556,6 @@ static const wg_op avg_pool[AXES] = {AVG_POOL(1, "L"), AVG_POOL(2, "H, W"), AVG_
 static const wg_op avg_pool_input[AXES] = {AVG_POOL_INPUT(1, "L"), AVG_POOL_INPUT(2, "H, W"),
                                            AVG_POOL_INPUT(3, "D, H, W")};
 
-/* ---- Functions ---- */
-
 /* Runs the op with the caller's options, with defaults for zeros. Rejects options that max or mean
  * pooling does not have. */
 static int pool(bool mean, wg_tensor *x, const wg_pool_options *given, wg_tensor **outputs) {

@@ -439,8 +439,6 @@ static void dot_planes(job *job, const windows *w, char *wide, int64_t part) {
     }
 }
 
-/* ---- Both products ---- */
-
 /* Lays out copies and runs all parts; this thread counts the operations. -1 for lack of memory. */
 static int run_job(job *job, int64_t weights) {
     const wg__correlation *c = job->c;

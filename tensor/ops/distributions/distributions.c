@@ -119,8 +119,6 @@ static wg_dtype widen_operands(const wg_call *call, wg_tensor **in) {
 #define ARGUMENTS_3 (in[0], in[1], in[2])
 #define ARGUMENTS_4 (in[0], in[1], in[2], in[3])
 
-/* ---- Normal ---- */
-
 static wg_tensor *normal_log_prob(wg_tensor *value, wg_tensor *mean, wg_tensor *std) {
     wg_tensor *z = wg_div(wg_sub(value, mean), std);
     return wg_add_scalar(wg_sub(wg_mul_scalar(wg_square(z), -0.5), wg_log(std)), -LOG_2PI / 2);
@@ -146,8 +144,6 @@ static wg_tensor *normal_kl(wg_tensor *p_mean, wg_tensor *p_std, wg_tensor *q_me
 DEFINE(4, normal_kl, 15, (ANY, POSITIVE, ANY, POSITIVE),
        "The divergence of normal distributions, log(q_std / p_std) + (p_std^2 + (p_mean - "
        "q_mean)^2) / (2 q_std^2) - 1/2.")
-
-/* ---- Uniform ---- */
 
 static wg_tensor *uniform_entropy(wg_tensor *low, wg_tensor *high) {
     return wg_log(wg_sub(high, low));
@@ -176,8 +172,6 @@ DEFINE(4, uniform_kl, 15, (SHARE, BETWEEN, BEFORE, BEYOND),
        "The divergence of uniform distributions, log((q_high - q_low) / (p_high - p_low)), and "
        "inf where q does not cover p.")
 
-/* ---- Exponential ---- */
-
 static wg_tensor *exponential_log_prob(wg_tensor *value, wg_tensor *rate) {
     return wg_sub(wg_log(rate), wg_mul(rate, value));
 }
@@ -197,8 +191,6 @@ static wg_tensor *exponential_kl(wg_tensor *p_rate, wg_tensor *q_rate) {
 
 DEFINE(2, exponential_kl, 3, (POSITIVE, POSITIVE),
        "The divergence of exponential distributions, r - log r - 1 with r = q_rate / p_rate.")
-
-/* ---- Laplace ---- */
 
 static wg_tensor *laplace_log_prob(wg_tensor *value, wg_tensor *mean, wg_tensor *scale) {
     return wg_neg(
@@ -224,8 +216,6 @@ static wg_tensor *laplace_kl(wg_tensor *p_mean, wg_tensor *p_scale, wg_tensor *q
 DEFINE(4, laplace_kl, 15, (SHARE, POSITIVE, BEYOND, POSITIVE),
        "The divergence of Laplace distributions, r e^(-d / p_scale) + d / q_scale - log r - 1 "
        "with r = p_scale / q_scale and d = |p_mean - q_mean|.")
-
-/* ---- Gamma ---- */
 
 static wg_tensor *gamma_log_prob(wg_tensor *value, wg_tensor *concentration, wg_tensor *rate) {
     return wg_sub(wg_sub(wg_add(wg_xlogy(concentration, rate),
@@ -258,8 +248,6 @@ static wg_tensor *gamma_kl(wg_tensor *p_concentration, wg_tensor *p_rate,
 DEFINE(4, gamma_kl, 15, (POSITIVE, POSITIVE, POSITIVE, POSITIVE),
        "The divergence of gamma distributions.")
 
-/* ---- Beta ---- */
-
 static wg_tensor *beta_log_prob(wg_tensor *value, wg_tensor *a, wg_tensor *b) {
     return wg_sub(wg_add(wg_xlogy(wg_add_scalar(a, -1), value),
                          wg_xlogy(wg_add_scalar(b, -1), wg_affine(value, -1, 1))),
@@ -289,8 +277,6 @@ static wg_tensor *beta_kl(wg_tensor *p_a, wg_tensor *p_b, wg_tensor *q_a, wg_ten
 
 DEFINE(4, beta_kl, 15, (POSITIVE, POSITIVE, POSITIVE, POSITIVE),
        "The divergence of beta distributions.")
-
-/* ---- Dirichlet ---- */
 
 static wg_tensor *dirichlet_log_prob(wg_tensor *value, wg_tensor *concentration) {
     return wg_add(sum_last(wg_xlogy(wg_add_scalar(concentration, -1), value)),
@@ -327,8 +313,6 @@ static wg_tensor *dirichlet_kl(wg_tensor *p_concentration, wg_tensor *q_concentr
 
 DEFINE(2, dirichlet_kl, 3, (POSITIVE_ROWS, POSITIVE_ROWS),
        "The divergence of Dirichlet distributions, whose concentrations lie on the last axis.")
-
-/* ---- Student's t ---- */
 
 /* log(sqrt(df) B(1/2, df/2)). */
 static wg_tensor *student_t_size(wg_tensor *df) {
@@ -385,8 +369,6 @@ static wg_tensor *bernoulli_kl(wg_tensor *p_logits, wg_tensor *q_logits) {
 
 DEFINE(2, bernoulli_kl, 3, (ANY, ANY), "The divergence of Bernoulli distributions.")
 
-/* ---- Categorical ---- */
-
 static wg_tensor *categorical_log_prob(wg_tensor *value, wg_tensor *logits) {
     wg_tensor *log_p = wg_log_softmax(logits, -1);
     wg_tensor *index = wg_unsqueeze(value, -1);
@@ -422,8 +404,6 @@ static wg_tensor *categorical_kl(wg_tensor *p_logits, wg_tensor *q_logits) {
 
 DEFINE(2, categorical_kl, 3, (ROWS, ROWS),
        "The divergence of categorical distributions, sum p (log p - log q) over the last axis.")
-
-/* ---- Multivariate normal ---- */
 
 /* |L^-1 x|^2. If there is a single L, one call solves all rows of x. */
 static wg_tensor *squared_distance(wg_tensor *scale_tril, wg_tensor *x) {
@@ -602,8 +582,6 @@ static wg_tensor *draw(wg_distribution_kind kind, wg_generator *generator, wg_te
         return NULL;
     }
 }
-
-/* ==== The table ==== */
 
 typedef struct distribution {
     const char *name;

@@ -181,8 +181,6 @@ int wg__run_gate_slopes(wg_call *call, int function, wg_tensor *dy, wg_tensor **
     return wg__vjp_status();
 }
 
-/* ---- Samples ---- */
-
 /* On both sides of 0, at least 0.2 away from the poles at 0, -1, -2... */
 wg_tensor *wg__sample_off_poles(wg_generator *generator, int ndim, const int64_t *shape) {
     wg_tensor *whole = wg_cast(wg_randint(generator, -3, 4, ndim, shape), WG_F64);

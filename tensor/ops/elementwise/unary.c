@@ -658,8 +658,6 @@ wg_tensor *wg_masked_fill(wg_tensor *x, wg_tensor *mask, double value) {
             NAME##_at(n, data, sy, sx, sa, sb, value);                                             \
     }
 
-/* ---- Common parts of the records ---- */
-
 #define TERNARY(NAME, DOC)                                                                         \
     WG__OP(#NAME, 3, DOC), .differentiable = 7, .batch = wg_batch_aligned,                         \
                            .forward = NAME##_forward, .vjp = NAME##_vjp, .jvp = NAME##_jvp

@@ -10,8 +10,6 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- Plans ---- */
-
 /* A plan, the plan of its convolution if it has one, and the arrays that they refer to. */
 typedef struct tables {
     wg__fft_plan plan, convolution;
@@ -166,8 +164,6 @@ static int make_plan(wg_dtype dtype, int64_t n, bool halved, tables *all) {
     free_plan(all);
     return -1;
 }
-
-/* ---- Lines of a tensor ---- */
 
 /* The strides of the lines along an axis of a contiguous tensor, of pairs or of reals. */
 static wg__fft_side side_of(const wg_tensor *x, int axis, bool pairs, bool halved) {
@@ -436,8 +432,6 @@ static int transform(wg__fft_kind kind, const wg_tensor *x, int axis, int64_t n,
     return status;
 }
 
-/* ---- The ops ---- */
-
 typedef struct fft_options {
     int axis;  /* counted without the axis of pairs */
     int64_t n; /* the size of the transform */
@@ -584,8 +578,6 @@ static const wg_op rfft =
 static const wg_op irfft = FFT(
     irfft, "The real numbers of which x is the first half of the spectrum: y_j = scale (x_0 + 2 "
            "sum_k Re x_k e^(2 pi i j k / n) + ...), (..., 2) -> (...).");
-
-/* ---- The functions ---- */
 
 /* Transforms axis by axis, from the last axis to the first; irfft from the first to the last. Only
  * the last axis is real. A size of 0 means the size of x; for irfft, 2 (size - 1). */

@@ -149,8 +149,6 @@ static int reduce_segments(wg_call *call, wg__range_body f32, wg__range_body f64
     return 0;
 }
 
-/* ---- Common parts of the records ---- */
-
 /* Rows of several elements and of a single element, sorted and unsorted, with an empty segment. */
 static int segment_sample(int index, wg_generator *generator, wg_sample *sample) {
     static const segment_options options[] = {{4, false, 0}, {4, true, 0.5}};
@@ -248,8 +246,6 @@ static const wg_op segment_max = {
            "of each segment, and a number where there is none; NaN if there is one. Kinks at ties, "
            "which share the gradient."),
     SEGMENT(segment_max), .saves_inputs = 3, .saves_outputs = 1};
-
-/* ---- The functions ---- */
 
 static wg_tensor *reduced(wg_tensor *x, wg_tensor *ids, int64_t segments,
                           wg_segment_reduction reduction, double empty) {

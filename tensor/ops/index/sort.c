@@ -127,8 +127,6 @@ static const fill wide_fills[WG_DTYPE_COUNT] = {
     [WG_F32] = wide_f32, [WG_F64] = wide_f64, [WG_BF16] = wide_bf16, [WG_I32] = wide_i32,
     [WG_I64] = wide_i64, [WG_U8] = wide_u8,   [WG_BOOL] = wide_u8};
 
-/* ---- Sorting and selecting ---- */
-
 /* For entries of type ENTRY, with BYTES bytes; the lower half is the index.
  *
  * _order selects the first k entries of the order with a heap: its root is the last of them, and
@@ -298,8 +296,6 @@ static int run_rows(rows *rows) {
     wg__free(rows->room);
     return 0;
 }
-
-/* ---- Common parts of the records ---- */
 
 #define ALL INT64_MIN
 

@@ -10,14 +10,10 @@
 #include <float.h>
 #include <math.h>
 
-/* ---- Parts of matrices, in public ops ---- */
-
 static wg_tensor *identity_like(const wg_tensor *x) {
     const int64_t n = x ? wg_tensor_size(x, -1) : 0;
     return x ? wg_eye(x->spec.dtype, n, n) : NULL;
 }
-
-/* ---- Values that are equal but for rounding ---- */
 
 /* -1 with GRADIENT if two neighbours of a sorted row (..., n) are equal but for rounding. If
  * `what`, the name of a value, is NULL: if the last value of a descending row is 0 but for

@@ -35,8 +35,6 @@ static int cdist_infer(wg_call *call) {
     return 0;
 }
 
-/* ---- One matrix of distances ---- */
-
 /* A pair is near if |a - b|^2 is below this share of |a|^2 + |b|^2; its differences are summed. */
 #define NEAR 0.05
 
@@ -125,8 +123,6 @@ static void square_points(wg_dtype dtype, int64_t rows, int64_t k, const void *x
 
 PRODUCT_ROWS(f32, float, sqrtf)
 PRODUCT_ROWS(f64, double, sqrt)
-
-/* ---- Batches, forward and backward ---- */
 
 /* x with the leading axes of the output. */
 static wg_tensor *batched(const wg_call *call, wg_tensor *x) {

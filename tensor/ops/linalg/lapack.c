@@ -171,8 +171,6 @@ static void run_chunks(int64_t begin, int64_t end, void *context) {
     }
 }
 
-/* ---- General matrices ---- */
-
 /* Up to this size our kernels are faster than LAPACK. */
 enum { SMALL = 384 };
 
@@ -276,8 +274,6 @@ static void ask_qr(const wg__lapack *job, space *space) {
     space->reals = q + wg__larger(answered(job->dtype, &first), answered(job->dtype, &second));
 }
 
-/* ---- Eigenvalues and singular values ---- */
-
 static lapack_int eigh(const wg__lapack *job, const space *space) {
     const lapack_int n = (lapack_int)job->n;
     return LAPACK(job->dtype, syevd, 'V', 'L', n, job->a, leading(n), job->s, space->real,
@@ -316,8 +312,6 @@ static void ask_svd(const wg__lapack *job, space *space) {
     space->reals = answered(job->dtype, &answer);
     space->integers = 8 * wg__smaller(job->m, job->n) + 1;
 }
-
-/* ---- All ---- */
 
 typedef struct driver {
     routine routine;

@@ -9,8 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-/* ==== Rows ==== */
-
 int wg__loss_options_make(const char *where, wg_dtype dtype, int64_t ignore_index,
                           const wg_cross_entropy_options *options, wg__loss_options *record,
                           wg_tensor **weight) {
@@ -227,8 +225,6 @@ static void soft_gradients(int64_t begin, int64_t end, void *context) {
     }
 }
 
-/* ==== The ops ==== */
-
 enum { LOGITS, TARGET, WEIGHT };
 
 /* Targets of rank 1 are classes, i64. */
@@ -242,8 +238,6 @@ static int infer_loss(wg_call *call, int target_ndim) {
                            target_ndim == 1 ? "(N)" : "(N, V)");
     return wg__infer_losses(call, x->shape[0], x->shape[1], WEIGHT);
 }
-
-/* ---- Forward and backward, for class targets and for soft targets ---- */
 
 /* A job with the members that both forward and backward need. */
 static wg__loss_rows make_job(const wg_call *call, const wg_tensor *x, const wg_tensor *target,
@@ -313,8 +307,6 @@ static int loss_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gra
     wg_tensor_touch(gradients[LOGITS]);
     return wg__vjp_status();
 }
-
-/* ---- Decompositions ---- */
 
 /* Sums or averages the losses of rows. */
 static wg_tensor *reduce_rows(const wg_call *call, wg_tensor *rows, wg_tensor *denominator) {
@@ -474,8 +466,6 @@ static const wg_op nll_loss = {
     .decompose = nll_loss_decompose,
     .sample = nll_loss_sample,
 };
-
-/* ---- Public ---- */
 
 static wg_tensor *apply(const wg_op *op, wg_tensor *x, wg_tensor *target, int64_t ignore_index,
                         const wg_cross_entropy_options *options) {

@@ -42,8 +42,6 @@ static int linear_cross_entropy_infer(wg_call *call) {
     return wg__infer_losses(call, x->shape[0], weight->shape[0], CLASS_WEIGHT);
 }
 
-/* ---- The rows that are not ignored ---- */
-
 typedef struct job {
     wg_dtype dtype;
     wg_tensor *places; /* (K): the indices of the rows that are not ignored; NULL: all rows */
@@ -150,8 +148,6 @@ static wg_tensor *all_rows(const wg_call *call, const job *job, wg_tensor *dx) {
         scatter_rows(job, dx, all);
     return all;
 }
-
-/* ---- Chunks ---- */
 
 static void run_losses(int64_t begin, int64_t end, void *context) {
     wg__loss_rows *rows = context;

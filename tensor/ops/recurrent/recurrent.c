@@ -61,8 +61,6 @@ static int recurrent_infer(wg_call *call) {
     return 0;
 }
 
-/* ---- Common to forward and backward of LSTM and GRU ---- */
-
 /* Addresses in contiguous tensors of the same dtype. */
 typedef struct job {
     const wg__simd *simd;
@@ -334,8 +332,6 @@ FOR_BOTH(LSTM_ROWS)
     }
 
 FOR_BOTH(GRU_ROWS)
-
-/* ---- Forward and backward ---- */
 
 static void forward_steps(int64_t begin, int64_t end, void *context) {
     const sequence *w = context;

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Common parts of the records ---- */
-
 /* The options of every reduction begin with these. */
 typedef struct reduction_options {
     int64_t mask; /* of the reduced axes */

@@ -320,8 +320,6 @@ wg_tensor *wg_linear_scan(wg_tensor *a, wg_tensor *b, int axis, wg_tensor *initi
     return wg_scope_end(&scope, y);
 }
 
-/* ---- Running sums, products and extrema ---- */
-
 /* The kernel NAME of y_i = y_(i-1) JOIN x_i: READ converts elements of TYPE, WRITE results to
  * OUTPUT. Accumulators have the type AS and begin as NEUTRAL. */
 #define SCAN(NAME, TYPE, READ, AS, NEUTRAL, JOIN, OUTPUT, WRITE)                                   \

@@ -127,8 +127,6 @@ static int log_softmax_forward(wg_call *call) {
     return run_lines(call, true);
 }
 
-/* ---- The gradients, as ops ---- */
-
 /* The sum of a b along the axis of the call; b NULL is 1. */
 static wg_tensor *sum_of(const wg_call *call, wg_tensor *a, wg_tensor *b) {
     const int64_t axis = *(const int *)call->options;
@@ -173,8 +171,6 @@ static int input_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **outp
     output_tangents[0] = sum;
     return wg__vjp_status();
 }
-
-/* ---- Records and functions ---- */
 
 WG__EXAMPLES(softmax, int, (wg__sample_normal), {2, "2 3 5"}, {1, "1 4 1"}, {2, "2 1 33"},
              {0, "4 2 3"}, {1, "2 3 17"})
