@@ -463,8 +463,7 @@ static const wg_op nll_loss = {
     .options_size = sizeof(wg__loss_options),
     .differentiable = 1,
     .infer = nll_loss_infer,
-    .decompose = nll_loss_decompose,
-    .sample = nll_loss_sample,
+    WG__COMPOSED(nll_loss),
 };
 
 static wg_tensor *apply(const wg_op *op, wg_tensor *x, wg_tensor *target, int64_t ignore_index,

@@ -299,8 +299,7 @@ static const wg_op bce_with_logits = {
     .infer = bce_with_logits_infer,
     .forward = bce_with_logits_forward,
     .vjp = bce_with_logits_vjp,
-    .decompose = bce_with_logits_decompose,
-    .sample = bce_with_logits_sample,
+    WG__COMPOSED(bce_with_logits),
 };
 
 wg_tensor *wg_bce_with_logits(wg_tensor *logits, wg_tensor *target, wg_tensor *weight,
@@ -331,8 +330,7 @@ static const wg_op kl_div = {
     .options_size = sizeof(bool),
     .differentiable = 3,
     .infer = compare_infer,
-    .decompose = kl_div_decompose,
-    .sample = kl_div_sample,
+    WG__COMPOSED(kl_div),
 };
 
 wg_tensor *wg_kl_div(wg_tensor *log_input, wg_tensor *target, bool log_target,
@@ -381,8 +379,7 @@ static const wg_op cosine_similarity = {
     .options_size = sizeof(cosine_options),
     .differentiable = 3,
     .infer = cosine_infer,
-    .decompose = cosine_decompose,
-    .sample = cosine_sample,
+    WG__COMPOSED(cosine),
 };
 
 wg_tensor *wg_cosine_similarity(wg_tensor *a, wg_tensor *b, int axis, double eps) {

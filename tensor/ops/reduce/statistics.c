@@ -312,11 +312,8 @@ static const wg_op histogram = {
               "x (...), edges (B + 1), weights (...) -> (B): the number of elements, or the sum of "
               "their weights, from each edge to the next; as a density, if wanted. x and the edges "
               "have no gradient."),
-    .options_size = sizeof(bool),
-    .differentiable = 4,
-    .infer = histogram_infer,
-    .decompose = histogram_decompose,
-    .sample = histogram_sample};
+    .options_size = sizeof(bool), .differentiable = 4, .infer = histogram_infer,
+    WG__COMPOSED(histogram)};
 
 wg_tensor *wg_histogram(wg_tensor *x, wg_tensor *edges, wg_tensor *weights, bool density) {
     wg_tensor *inputs[] = {x, edges, weights};
