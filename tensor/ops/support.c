@@ -267,9 +267,7 @@ wg_tensor *wg__sample_nonzero(wg_generator *generator, int ndim, const int64_t *
 }
 
 wg_tensor *wg__sample_distinct(wg_generator *generator, int ndim, const int64_t *shape) {
-    int64_t count = 1;
-    for (int i = 0; i < ndim; i++)
-        count *= shape[i];
+    const int64_t count = wg__shape_count(ndim, shape);
     wg_tensor *x = wg_cast(wg_randperm(generator, count), WG_F64);
     return wg_reshape(wg_affine(x, 0.25, -0.125 * (double)count), ndim, shape);
 }

@@ -71,6 +71,14 @@ static inline int wg__axis_of(const wg_tensor *x, int64_t axis, const char *wher
     return x ? wg__axis(axis, x->spec.ndim, where) : -1;
 }
 
+/* The number of elements of a shape. */
+static inline int64_t wg__shape_count(int ndim, const int64_t *shape) {
+    int64_t count = 1;
+    for (int i = 0; i < ndim; i++)
+        count *= shape[i];
+    return count;
+}
+
 /* x narrowed to `count` elements of an axis from `start` on, as a handle that no scope owns. */
 static inline wg_tensor wg__part_of(const wg_tensor *x, int axis, int64_t start, int64_t count) {
     wg_tensor part = *x;

@@ -30,7 +30,6 @@ typedef struct pool_options {
     int64_t divisor;     /* of a mean; 0: the number of elements in the window */
 } pool_options;
 
-/* One spatial axis. */
 typedef struct pool_axis {
     int64_t size, count; /* of x and of y */
     int64_t kernel, stride, padding, dilation;
@@ -315,14 +314,12 @@ static void run_planes(int64_t begin, int64_t end, void *context) {
 static int run(wg_call *call, const wg_spec *x, const wg_spec *y, wg_tensor *source,
                plane_kernel f32, plane_kernel f64, wg_tensor *const *to) {
     const pool_options *options = call->options;
-    pool_job job = {.planes = 1, .places = 1, .outputs = 1};
-    wg_tensor *from = wg_contiguous(source);
     const int first = x->ndim - options->rank;
+    pool_job job = {.planes = wg__shape_count(first, x->shape), .places = 1, .outputs = 1};
+    wg_tensor *from = wg_contiguous(source);
     int64_t count = 0;
     if (!from)
         return -1;
-    for (int i = 0; i < first; i++)
-        job.planes *= x->shape[i];
     for (int i = AXES - 1, axis = options->rank - 1; i >= 0; i--, axis--) {
         job.axes[i] = axis < 0 ? (pool_axis){1, 1, 1, 1, 0, 1, false}
                                : (pool_axis){x->shape[first + axis], y->shape[first + axis],

@@ -531,7 +531,6 @@ static wg_tensor *standard_exponential(wg_generator *generator, const wg_tensor 
     return wg_neg(wg_log1p(wg_neg(wg_rand_like(generator, x))));
 }
 
-/* A sample of a distribution with parameters p. */
 static wg_tensor *draw(wg_distribution_kind kind, wg_generator *generator, wg_tensor **p) {
     switch (kind) {
     case WG_NORMAL:

@@ -167,9 +167,8 @@ static int make_plan(wg_dtype dtype, int64_t n, bool halved, tables *all) {
 
 /* The strides of the lines along an axis of a contiguous tensor, of pairs or of reals. */
 static wg__fft_side side_of(const wg_tensor *x, int axis, bool pairs, bool halved) {
-    int64_t inner = 1;
-    for (int i = axis + 1; i < x->spec.ndim - pairs; i++)
-        inner *= x->spec.shape[i];
+    const int64_t inner =
+        wg__shape_count(x->spec.ndim - pairs - axis - 1, x->spec.shape + axis + 1);
     const int64_t count = x->spec.shape[axis], unit = pairs ? 2 : 1;
     return (wg__fft_side){.data = wg__tensor_address(x),
                           .outer = count * inner * unit,
@@ -196,7 +195,6 @@ static void run_tasks(int64_t begin, int64_t end, void *context) {
                                   list->room + task * list->size);
 }
 
-/* Runs the groups of a job on all threads. */
 static int run_list(task_list *list, int64_t elements) {
     const int64_t lanes = wg__simd_for(list->dtype)->lanes;
     list->tasks = wg__smaller(wg_threads(), list->groups);
@@ -415,9 +413,8 @@ static int transform(wg__fft_kind kind, const wg_tensor *x, int axis, int64_t n,
                          .from = side_of(x, axis, !real_from, real_from && halved),
                          .to = side_of(y, axis, !real_to, real_to && halved),
                          .scale = scale};
-    int64_t outer = 1, inner = 1;
-    for (int i = 0; i < y->spec.ndim - !real_to; i++)
-        *(i < axis ? &outer : &inner) *= i == axis ? 1 : y->spec.shape[i];
+    int64_t outer = wg__shape_count(axis, y->spec.shape);
+    int64_t inner = wg__shape_count(y->spec.ndim - !real_to - axis - 1, y->spec.shape + axis + 1);
     if (inner == 1) { /* lines are rows, and a group may have any of them */
         inner = outer;
         outer = 1;

@@ -344,10 +344,7 @@ static int take_along_axis_decompose(wg_call *call) {
     if (take_shapes(call, &axis, x_shape, index_shape) < 0)
         return -1;
     wg_tensor *x = wg_expand(call->inputs[0], ndim, x_shape), *index = call->inputs[1];
-    int64_t count = 1;
-    for (int i = 0; i < ndim; i++)
-        count *= index_shape[i];
-    if (wg__spec_count(&index->spec) == count) { /* the index is not broadcast */
+    if (wg__spec_count(&index->spec) == wg__shape_count(ndim, index_shape)) { /* not broadcast */
         bool outside = false;
         wg_tensor *y =
             apply_indexed(&gather, x, index, &(index_options){.axis = axis, .outside = &outside});
@@ -449,7 +446,6 @@ static int scatter_forward(wg_call *call) {
     return 0;
 }
 
-/* The common members of both records. */
 #define SCATTER(NAME, DOC)                                                                         \
     WG__OP(#NAME, 3, DOC), .options_size = sizeof(index_options), .saves_inputs = 2,               \
                            .differentiable = 5, .infer = NAME##_infer, .forward = scatter_forward, \

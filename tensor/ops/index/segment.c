@@ -134,14 +134,12 @@ static int reduce_segments(wg_call *call, wg__range_body f32, wg__range_body f64
         order = NULL;
     segment_job job = {.x = wg__tensor_address(x),
                        .y = wg__tensor_address(call->outputs[0]),
-                       .columns = 1,
+                       .columns = wg__shape_count(x->spec.ndim - 1, x->spec.shape + 1),
                        .order = order,
                        .offsets = block,
                        .empty = options->empty,
                        .alternative = options->alternative,
                        .simd = wg__simd_for(x->spec.dtype)};
-    for (int i = 1; i < x->spec.ndim; i++)
-        job.columns *= x->spec.shape[i];
     const int64_t work = wg__spec_count(&x->spec) / wg__larger(segments, 1) + job.columns;
     wg__parallel_for(segments, WG__GRAIN / (work + 1) + 1, x->spec.dtype == WG_F32 ? f32 : f64,
                      &job);
@@ -171,7 +169,6 @@ static int segment_bench(wg_generator *generator, wg_sample *sample) {
     return wg__sample_status(sample, 2);
 }
 
-/* The common members of both records. */
 #define SEGMENT(NAME)                                                                              \
     .options_size = sizeof(segment_options), .differentiable = 1, .infer = segment_infer,          \
     .forward = NAME##_forward, .vjp = NAME##_vjp, .jvp = NAME##_jvp, .sample = segment_sample,     \

@@ -92,7 +92,6 @@ static int cholesky_forward(wg_call *call) {
     return wg__set_output(call, wg__transposed(a));
 }
 
-/* The lower triangle of x with half of its diagonal. */
 static wg_tensor *phi(wg_tensor *x) {
     if (!x)
         return NULL;

@@ -32,13 +32,6 @@ static double count_of(wg__index_set labels, const int64_t *sizes) {
     return count;
 }
 
-static bool fits(wg__index_set labels) {
-    int ndim = 0;
-    for (; labels; labels &= labels - 1)
-        ndim++;
-    return ndim <= WG_MAX_DIMS;
-}
-
 /* The labels of the output and of all operands but `left` and `right`. */
 static wg__index_set labels_beside(int count, const wg__index_set *operands, wg__index_set output,
                                    int left, int right) {
@@ -59,7 +52,7 @@ static bool greedy_pair(int count, const wg__index_set *operands, wg__index_set 
                 (operands[i] | operands[j]) & labels_beside(count, operands, output, i, j);
             double growth =
                 count_of(kept, sizes) - count_of(operands[i], sizes) - count_of(operands[j], sizes);
-            if (growth < least && fits(kept)) {
+            if (growth < least && __builtin_popcountll(kept) <= WG_MAX_DIMS) {
                 least = growth;
                 *best = (wg__contraction_step){i, j};
             }
@@ -76,7 +69,7 @@ typedef struct subset {
 static void find_last_product(int which, subset *all, const int64_t *sizes) {
     subset *whole = &all[which];
     whole->cost = INFINITY;
-    if (!fits(whole->labels))
+    if (__builtin_popcountll(whole->labels) > WG_MAX_DIMS)
         return;
     const double written = traffic * count_of(whole->labels, sizes);
     for (int part = (which - 1) & which; part > (which ^ part); part = (part - 1) & which) {
@@ -153,7 +146,6 @@ double wg__contraction_order(int count, const wg__index_set *operands, wg__index
  * A group of axes that is merged into one axis may have any order. It takes the order in memory, to
  * copy few operands. ==== */
 
-/* A tensor whose axes have labels. */
 typedef struct labelled {
     wg_tensor *tensor;
     int labels[WG_MAX_DIMS]; /* 0 to MAX_LABELS - 1 */
@@ -169,7 +161,6 @@ typedef struct contraction {
     int output[WG_MAX_DIMS]; /* labels of operands, each once */
 } contraction;
 
-/* An ordered list of labels. */
 typedef struct label_list {
     int count;
     int labels[2 * WG_MAX_DIMS];

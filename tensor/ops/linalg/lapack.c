@@ -103,7 +103,6 @@ static lapack_int end_call(lapack_int info) {
                        : LAPACKE_d##ROUTINE##_work(LAPACK_COL_MAJOR, __VA_ARGS__))
 #define LAPACK(...) (begin_call(), end_call(QUERY(__VA_ARGS__)))
 
-/* The working memory of a call. */
 typedef struct space {
     int64_t reals, integers; /* sizes */
     void *real;

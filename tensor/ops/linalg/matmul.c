@@ -160,10 +160,9 @@ static int matmul_forward(wg_call *call) {
 
 /* x (..., N) as one matrix (rows, N). */
 static wg_tensor *flat(wg_tensor *x) {
-    int64_t rows = 1;
-    for (int axis = 0; axis < x->spec.ndim - 1; axis++)
-        rows *= x->spec.shape[axis];
-    return wg_reshape(x, 2, (int64_t[]){rows, x->spec.shape[x->spec.ndim - 1]});
+    const int last = x->spec.ndim - 1;
+    const int64_t *sizes = x->spec.shape;
+    return wg_reshape(x, 2, (int64_t[]){wg__shape_count(last, sizes), sizes[last]});
 }
 
 static int matmul_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {

@@ -49,11 +49,10 @@ wg_tensor *wg__column_major(wg_tensor *x) {
 
 wg__lapack wg__lapack_job(const wg_call *call) {
     const wg_spec *a = &call->input_specs[0];
-    wg__lapack job = {
-        .dtype = a->dtype, .count = 1, .m = a->shape[a->ndim - 2], .n = a->shape[a->ndim - 1]};
-    for (int axis = 0; axis < a->ndim - 2; axis++)
-        job.count *= a->shape[axis];
-    return job;
+    return (wg__lapack){.dtype = a->dtype,
+                        .count = wg__shape_count(a->ndim - 2, a->shape),
+                        .m = a->shape[a->ndim - 2],
+                        .n = a->shape[a->ndim - 1]};
 }
 
 const char *wg__matrix_text(char *buffer, size_t size, const wg_call *call, int64_t matrix) {

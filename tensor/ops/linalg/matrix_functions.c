@@ -269,7 +269,6 @@ static int exp_forward(wg_call *call) {
     return wg__set_output(call, y);
 }
 
-/* The derivative of the exponential at a in a direction. */
 static wg_tensor *directional(wg_tensor *a, wg_tensor *direction) {
     const int64_t n = wg_tensor_size(a, -1);
     wg_tensor *upper = wg_cat(2, (wg_tensor *[]){a, direction}, -1);

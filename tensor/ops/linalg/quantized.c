@@ -275,7 +275,6 @@ static int multiply_packed(wg_call *call) {
     return 0;
 }
 
-/* The weight in input i, in the dtype of x. */
 static wg_tensor *dequantized_weight(const wg_call *call, int i) {
     const wg_quantization q = *(const wg_quantization *)call->options;
     return wg_cast(wg_dequantize(call->inputs[i], q), call->input_specs[0].dtype);

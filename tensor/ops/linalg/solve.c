@@ -319,7 +319,6 @@ static double det_flops(const wg_call *call) {
     return inv_flops(call) / 3;
 }
 
-/* The common members of both records. */
 #define DETERMINANT                                                                                \
     .saves_inputs = 1, .saves_outputs = 1, .differentiable = 1, .infer = det_infer,                \
     .forward = det_forward, .vjp = det_vjp, .jvp = det_jvp, .sample = square_sample,               \

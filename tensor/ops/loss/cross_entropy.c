@@ -308,7 +308,6 @@ static int loss_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gra
     return wg__vjp_status();
 }
 
-/* Sums or averages the losses of rows. */
 static wg_tensor *reduce_rows(const wg_call *call, wg_tensor *rows, wg_tensor *denominator) {
     const wg__loss_options *options = call->options;
     if (options->reduction == WG_REDUCTION_NONE)
@@ -374,7 +373,6 @@ static double row_flops(const wg_call *call) {
     return 4 * (double)wg__spec_count(&call->input_specs[LOGITS]);
 }
 
-/* The common members of the two fused losses. */
 #define LOSS(NAME, DOC)                                                                            \
     WG__OP_OF(#NAME, 2, 3, 1, DOC),                                                                \
         .options_size = sizeof(wg__loss_options), .saves_inputs = 7, .infer = NAME##_infer,        \

@@ -115,7 +115,6 @@ WG__SHAPES(compare, (wg__sample_distinct, between), "2 3 2, 2 3 2", "1 1 5, 1 1 
         return compare_vjp(call, NAME##_slope_loops, cotangents[0], gradients);                    \
     }
 
-/* The common members of the records. */
 #define COMPARE(NAME, INFER, DOC)                                                                  \
     WG__OP(#NAME, 2, DOC " Fused."), .saves_inputs = 3, .differentiable = 3, .infer = INFER,       \
                                      .forward = NAME##_forward, .vjp = NAME##_vjp,                 \
@@ -219,7 +218,6 @@ wg_tensor *wg_smooth_l1_loss(wg_tensor *x, wg_tensor *target, double beta, wg_re
 
 enum { LOGITS, TARGET, WEIGHT, POS_WEIGHT };
 
-/* The weights must broadcast to the logits. */
 static int bce_with_logits_infer(wg_call *call) {
     const wg_spec *x = &call->input_specs[LOGITS];
     for (int i = WEIGHT; i < call->input_count; i++) {

@@ -173,7 +173,6 @@ static wg_tensor *weight_gradient(const job *j, wg_call *call, char *g) {
  * threads share each product. */
 enum { ROWS = 16, CACHED = 1 << 20 };
 
-/* A run through all steps. */
 typedef struct sequence {
     const wg_call *call;
     job job;
@@ -510,7 +509,6 @@ static wg_tensor *large_weight(wg_generator *generator, int ndim, const int64_t 
     return wg_mul_scalar(wg_randn(generator, WG_F32, ndim, shape), 0.06);
 }
 
-/* Members of both records. */
 #define RECURRENT(NAME)                                                                            \
     .options_size = sizeof(bool), .saves_inputs = 15, .saves_outputs = 1, .differentiable = 15,    \
     .infer = recurrent_infer, .forward = recurrent_forward, .vjp = recurrent_vjp,                  \

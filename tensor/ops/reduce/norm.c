@@ -501,10 +501,8 @@ static channel_job channels_of(const wg_call *call) {
                        .size = (int64_t)wg_dtype_size(x->dtype),
                        .images = x->shape[0],
                        .channels = x->shape[1],
-                       .places = 1,
+                       .places = wg__shape_count(x->ndim - 2, x->shape + 2),
                        .eps = ((const norm_options *)call->options)->eps};
-    for (int axis = 2; axis < x->ndim; axis++)
-        job.places *= x->shape[axis];
     job.by_columns = job.places < MANY_PLACES;
     job.block_channels = job.by_columns && job.places > 0 ? COLUMNS / job.places : 1;
     return job;

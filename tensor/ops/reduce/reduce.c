@@ -119,7 +119,6 @@ static wg_tensor *shares_of(wg_tensor *chosen, const wg_call *call) {
     return wg_div(chosen, with_axes(sum_over(chosen, call), call));
 }
 
-/* Some axes, with and without keepdim, and scalars. */
 #define CASES                                                                                      \
     {{3, false}, "2 3"}, {{2, false}, "2 3"}, {{5, true}, "2 3 2"}, {{1, false}, "3 1 2"},         \
         {{0, false}, ""}, {                                                                        \
@@ -128,7 +127,6 @@ static wg_tensor *shares_of(wg_tensor *chosen, const wg_call *call) {
 
 WG__EXAMPLES(reduction, reduction_options, (wg__sample_distinct), CASES)
 
-/* The rows of a large matrix. */
 WG__LARGE(reduction, reduction_options, "4096 1024", 2, false)
 
 static double reduce_flops(const wg_call *call) {
@@ -210,7 +208,6 @@ FUNCTION(sum, sum)
 
 /* ---- mean, var, std: composed of sums; bf16 is computed in f32 and rounded once ---- */
 
-/* The sum divided by n. */
 static wg_tensor *mean_of(wg_tensor *x, const reduction_options *options) {
     const double n = (double)reduced_count(&x->spec, options->mask);
     wg_tensor *total = wg_apply_one(&sum, 1, &x, options);

@@ -47,7 +47,6 @@ wg__axes wg__axes_of(const wg_tensor *x, int64_t mask, bool reduced) {
     return axes;
 }
 
-/* The product of the sizes. */
 static int64_t count_of(const wg__axes *axes) {
     int64_t count = 1;
     for (int i = 0; i < axes->count; i++)

@@ -78,12 +78,13 @@ static void run_blocks(int64_t begin, int64_t end, void *context) {
 static int run_scan(wg_call *call, const scan_kernel *kernels) {
     const scan_options *options = call->options;
     const wg_spec *x = &call->input_specs[0];
+    const int axis = options->axis;
     plan plan = {.kernel = kernels[x->dtype],
                  .input_count = call->input_count,
                  .output_count = call->output_count,
                  .x_size = (int64_t)wg_dtype_size(x->dtype),
-                 .n = x->shape[options->axis],
-                 .inner = 1,
+                 .n = x->shape[axis],
+                 .inner = wg__shape_count(x->ndim - axis - 1, x->shape + axis + 1),
                  .reverse = options->reverse};
     for (int i = 0; i < call->input_count; i++) {
         if (!call->inputs[i])
@@ -100,8 +101,6 @@ static int run_scan(wg_call *call, const scan_kernel *kernels) {
     const int64_t count = wg__spec_count(x);
     if (count == 0)
         return 0;
-    for (int i = options->axis + 1; i < x->ndim; i++)
-        plan.inner *= x->shape[i];
     plan.width = wg__smaller(plan.inner, SCAN_WIDTH);
     plan.blocks = wg__ceil_divide(plan.inner, plan.width);
     wg__parallel_for(count / plan.n / plan.inner * plan.blocks,
@@ -122,10 +121,8 @@ static double scan_flops(const wg_call *call) {
 WG__EXAMPLES(scan, scan_options, (wg__sample_normal), CASES)
 WG__EXAMPLES(extremum, scan_options, (wg__sample_distinct), CASES)
 
-/* The rows of a large matrix. */
 WG__LARGE(scan, scan_options, "4096 1024", 1, false)
 
-/* The common members of the records with a single input. */
 #define SCAN_OP(NAME, OUTPUTS, DOC)                                                                \
     WG__OP_OF(#NAME, 1, 1, OUTPUTS, DOC),                                                          \
         .options_size = sizeof(scan_options), .differentiable = 1, .forward = NAME##_forward,      \

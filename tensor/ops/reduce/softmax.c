@@ -101,13 +101,11 @@ static int run_lines(wg_call *call, bool logarithm) {
     lines_job job = {.simd = wg__simd_for(x->spec.dtype),
                      .size = wg_dtype_size(x->spec.dtype),
                      .n = x->spec.shape[axis],
-                     .inner = 1,
+                     .inner = wg__shape_count(x->spec.ndim - axis - 1, x->spec.shape + axis + 1),
                      .logarithm = logarithm,
                      .x = wg__tensor_address(x),
                      .dy = dy == NULL ? NULL : wg__tensor_address(dy),
                      .y = wg__tensor_address(call->outputs[0])};
-    for (int i = axis + 1; i < x->spec.ndim; i++)
-        job.inner *= x->spec.shape[i];
     if (job.inner == 1) {
         wg__parallel_for(count / job.n, 1 + WG__GRAIN / 4 / job.n, run_rows, &job);
         return 0;
@@ -180,7 +178,6 @@ WG__LARGE(softmax, int, "4096 1024", 1)
 WG__EXAMPLES(input, int, (wg__sample_normal), {2, "2 3 5, 2 3 5"}, {1, "1 4 1, 1 4 1"},
              {2, "2 1 33, 2 1 33"}, {0, "4 2 3, 4 2 3"}, {1, "2 3 17, 2 3 17"})
 
-/* The common members of the records. */
 #define SOFTMAX(NAME, INPUTS, VJP, JVP, DOC)                                                       \
     WG__OP(#NAME, INPUTS, DOC), .options_size = sizeof(int), .infer = softmax_infer,               \
                                 .batch = wg__batch_axis, .vjp = VJP##_vjp, .jvp = JVP##_jvp,       \

@@ -89,13 +89,11 @@ static int nanquantile_decompose(wg_call *call) {
     return decompose(call, true);
 }
 
-/* Quantiles with ranks between two elements. */
 static wg_tensor *sample_q(wg_generator *generator, int ndim, const int64_t *shape) {
     (void)generator;
     return wg_from_array(WG_F64, ndim, shape, (double[]){0.15, 0.3, 0.85});
 }
 
-/* Along each axis, for a single quantile and for several. */
 WG__EXAMPLES(quantile, quantile_options, (wg__sample_distinct, sample_q),
              {{1, false, WG_QUANTILE_LINEAR}, "4 5, 3"}, {{0, true, WG_QUANTILE_LINEAR}, "4 5,"},
              {{1, true, WG_QUANTILE_MIDPOINT}, "4 5,"}, {{0, false, WG_QUANTILE_LOWER}, "4 5, 3"},

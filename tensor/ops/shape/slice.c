@@ -375,7 +375,6 @@ static int diagonal_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor *
     return wg__vjp_status();
 }
 
-/* Matrices of several shapes, on several pairs of axes. */
 WG__EXAMPLES(diagonal, diagonal_options, (wg__sample_normal), {{0, 1, 0, 3, 3}, "3 3"},
              {{0, 1, 1, 2, 4}, "2 4"}, {{2, 0, -1, 4, 3}, "3 2 4"}, {{1, 2, -2, 3, 2}, "2 3 2"},
              {{1, 0, 5, 2, 2}, "2 2"})

@@ -126,7 +126,6 @@ static const wg_op reshape = {
         "view wherever the strides of x allow one."),
     .batch = wg__batch_reshape};
 
-/* Runs an op whose options are a shape. */
 static wg_tensor *apply_shape(const wg_op *op, wg_tensor *x, int ndim, const int64_t *shape) {
     shape_options options;
     if (x == NULL || !shape_options_make(&options, ndim, shape, op->name))
