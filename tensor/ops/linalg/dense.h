@@ -28,6 +28,13 @@ void *wg__row(const wg__rows *rows, int64_t row);
 
 wg__matrix wg__rows_matrix(const wg__rows *rows);
 
+/* C (m, n) = A (m, k) B (k, n). */
+static inline wg__product wg__product_of(wg_dtype dtype, int64_t m, int64_t n, int64_t k,
+                                         wg__matrix a, wg__matrix b, wg__matrix c) {
+    return (wg__product){
+        .dtype = dtype, .m = m, .n = n, .k = k, .alpha = 1, .a = a, .b = b, .c = c};
+}
+
 /* wg_op.flops of a product: output 0 has an element for each sum over the last axis of input 0. */
 double wg__matmul_flops(const wg_call *call);
 

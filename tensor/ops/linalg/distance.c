@@ -196,14 +196,11 @@ static int cdist_forward(wg_call *call) {
             wg__parallel_for(job.m, grain, sum_differences, &job);
             continue;
         }
-        wg__gemm(&(wg__product){.dtype = job.dtype,
-                                .m = job.m,
-                                .n = job.n,
-                                .k = job.k,
-                                .alpha = -2,
-                                .a = {(void *)job.a, job.k, 1},
-                                .b = {(void *)job.b, 1, job.k},
-                                .c = {job.y, job.n, 1}});
+        wg__product product =
+            wg__product_of(job.dtype, job.m, job.n, job.k, (wg__matrix){(void *)job.a, job.k, 1},
+                           (wg__matrix){(void *)job.b, 1, job.k}, (wg__matrix){job.y, job.n, 1});
+        product.alpha = -2;
+        wg__gemm(&product);
         wg__parallel_for(job.m, 1 + WG__GRAIN / (job.n + 1),
                          job.dtype == WG_F32 ? finish_product_f32 : finish_product_f64, &job);
     }
@@ -280,15 +277,12 @@ static void gradient_of_points(pairs *job) {
         return;
     }
     wg__parallel_for(job->m, grain, single ? near_and_sums_f32 : near_and_sums_f64, job);
-    wg__gemm(&(wg__product){.dtype = job->dtype,
-                            .m = job->m,
-                            .n = job->k,
-                            .k = job->n,
-                            .alpha = -1,
-                            .beta = 1,
-                            .a = {job->weights, job->n, 1},
-                            .b = {(void *)job->b, job->k, 1},
-                            .c = {job->da, job->k, 1}});
+    wg__product product =
+        wg__product_of(job->dtype, job->m, job->k, job->n, (wg__matrix){job->weights, job->n, 1},
+                       (wg__matrix){(void *)job->b, job->k, 1}, (wg__matrix){job->da, job->k, 1});
+    product.alpha = -1;
+    product.beta = 1;
+    wg__gemm(&product);
 }
 
 /* The job with a and b exchanged; y and the weights are transposed copies. */

@@ -119,17 +119,13 @@ static int matmul_forward(wg_call *call) {
         return 0;
     wg_spec to = out->spec;
     to.ndim -= 2;
-    batch all = {.first = {.dtype = out->spec.dtype,
-                           .rounds = rounds(call),
-                           .m = out->spec.shape[to.ndim],
-                           .n = out->spec.shape[to.ndim + 1],
-                           .k = inputs[0]->spec.shape[inputs[0]->spec.ndim - 1],
-                           .alpha = 1,
-                           .a = wg__matrix_of(inputs[0]),
-                           .b = wg__matrix_of(inputs[1]),
-                           .c = wg__matrix_of(out)},
+    const int64_t *shape = out->spec.shape + to.ndim;
+    const int64_t k = inputs[0]->spec.shape[inputs[0]->spec.ndim - 1];
+    batch all = {.first = wg__product_of(to.dtype, shape[0], shape[1], k, wg__matrix_of(inputs[0]),
+                                         wg__matrix_of(inputs[1]), wg__matrix_of(out)),
                  .ndim = to.ndim,
                  .count = wg__spec_count(&to)};
+    all.first.rounds = rounds(call);
     memcpy(all.shape, to.shape, sizeof to.shape);
     for (int i = 0; i < 2 && to.ndim > 0; i++) {
         int64_t *strides = i == 0 ? all.a_strides : all.b_strides;
@@ -253,16 +249,12 @@ static int linear_forward(wg_call *call) {
         wg__rows_of(call->inputs[1], false, &weight) < 0 ||
         wg__rows_of(call->outputs[0], false, &y) < 0 || (bias && wg__rows_of(bias, true, &row) < 0))
         return -1;
-    wg__gemm(&(wg__product){.dtype = y.tensor->spec.dtype,
-                            .rounds = rounds(call),
-                            .m = y.rows,
-                            .n = y.columns,
-                            .k = x.columns,
-                            .alpha = 1,
-                            .a = wg__rows_matrix(&x),
-                            .b = wg__transposed(wg__rows_matrix(&weight)),
-                            .c = wg__rows_matrix(&y),
-                            .row = bias ? wg__row(&row, 0) : NULL});
+    wg__product product =
+        wg__product_of(y.tensor->spec.dtype, y.rows, y.columns, x.columns, wg__rows_matrix(&x),
+                       wg__transposed(wg__rows_matrix(&weight)), wg__rows_matrix(&y));
+    product.rounds = rounds(call);
+    product.row = bias ? wg__row(&row, 0) : NULL;
+    wg__gemm(&product);
     return 0;
 }
 
@@ -287,17 +279,13 @@ static int add_weight_gradient(wg_call *call, const wg__rows *g, wg_tensor **gra
     }
     if (!*gradient)
         return -1;
-    wg__gemm(&(wg__product){.dtype = (*gradient)->spec.dtype,
-                            .rounds = rounds(call),
-                            .b_is_bf16 = x.tensor->spec.dtype == WG_BF16,
-                            .m = g->columns,
-                            .n = x.columns,
-                            .k = g->rows,
-                            .alpha = 1,
-                            .beta = beta,
-                            .a = wg__transposed(wg__rows_matrix(g)),
-                            .b = wg__rows_matrix(&x),
-                            .c = wg__matrix_of(*gradient)});
+    wg__product product = wg__product_of((*gradient)->spec.dtype, g->columns, x.columns, g->rows,
+                                         wg__transposed(wg__rows_matrix(g)), wg__rows_matrix(&x),
+                                         wg__matrix_of(*gradient));
+    product.rounds = rounds(call);
+    product.b_is_bf16 = x.tensor->spec.dtype == WG_BF16;
+    product.beta = beta;
+    wg__gemm(&product);
     return 0;
 }
 
@@ -310,15 +298,11 @@ static int linear_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **g
         if (!gradients[0] || wg__rows_of(call->inputs[1], false, &weight) < 0 ||
             wg__rows_of(gradients[0], false, &dx) < 0)
             return -1;
-        wg__gemm(&(wg__product){.dtype = dx.tensor->spec.dtype,
-                                .rounds = rounds(call),
-                                .m = g.rows,
-                                .n = dx.columns,
-                                .k = g.columns,
-                                .alpha = 1,
-                                .a = wg__rows_matrix(&g),
-                                .b = wg__rows_matrix(&weight),
-                                .c = wg__rows_matrix(&dx)});
+        wg__product product =
+            wg__product_of(dx.tensor->spec.dtype, g.rows, dx.columns, g.columns,
+                           wg__rows_matrix(&g), wg__rows_matrix(&weight), wg__rows_matrix(&dx));
+        product.rounds = rounds(call);
+        wg__gemm(&product);
     }
     if (wg__wants(call, 1) && add_weight_gradient(call, &g, &gradients[1]) < 0)
         return -1;
@@ -454,15 +438,12 @@ static int addmm_forward(wg_call *call) {
     wg_tensor *b = wg__gemm_operand(call->inputs[2]);
     if (!a || !b || (options->beta != 0 && wg_copy_(y, call->inputs[0]) < 0))
         return -1;
-    wg__gemm(&(wg__product){.dtype = y->spec.dtype,
-                            .m = y->spec.shape[0],
-                            .n = y->spec.shape[1],
-                            .k = a->spec.shape[1],
-                            .alpha = options->alpha,
-                            .beta = options->beta,
-                            .a = wg__matrix_of(a),
-                            .b = wg__matrix_of(b),
-                            .c = wg__matrix_of(y)});
+    wg__product product =
+        wg__product_of(y->spec.dtype, y->spec.shape[0], y->spec.shape[1], a->spec.shape[1],
+                       wg__matrix_of(a), wg__matrix_of(b), wg__matrix_of(y));
+    product.alpha = options->alpha;
+    product.beta = options->beta;
+    wg__gemm(&product);
     return 0;
 }
 
@@ -597,14 +578,9 @@ static int grouped_mm_forward(wg_call *call) {
     if (wg__spec_count(&y->spec) == 0)
         return 0;
     const int64_t count = offsets->spec.shape[0] - 1;
-    groups all = {.whole = {.dtype = y->spec.dtype,
-                            .m = a->spec.shape[0],
-                            .n = b->spec.shape[b->spec.ndim - 1],
-                            .k = a->spec.shape[1],
-                            .alpha = 1,
-                            .a = wg__matrix_of(a),
-                            .b = wg__matrix_of(b),
-                            .c = wg__matrix_of(y)},
+    groups all = {.whole = wg__product_of(y->spec.dtype, a->spec.shape[0],
+                                          b->spec.shape[b->spec.ndim - 1], a->spec.shape[1],
+                                          wg__matrix_of(a), wg__matrix_of(b), wg__matrix_of(y)),
                   .offsets = wg__tensor_address(offsets),
                   .experts = experts,
                   .b_step = experts ? b->strides[0] : 0,

@@ -165,28 +165,18 @@ static int add_gradients(job *job, int64_t begin, const wg__rows *g) {
     if (to[DX]) {
         wg__matrix dx = wg__matrix_of(to[DX]);
         dx.data = (char *)dx.data + begin * width * (int64_t)wg_dtype_size(job->dtype);
-        wg__gemm(&(wg__product){.dtype = job->dtype,
-                                .rounds = job->rows.options.rounds,
-                                .m = g->rows,
-                                .n = width,
-                                .k = classes,
-                                .alpha = 1,
-                                .a = by_row,
-                                .b = wg__rows_matrix(&job->weight),
-                                .c = dx});
+        wg__product product = wg__product_of(job->dtype, g->rows, width, classes, by_row,
+                                             wg__rows_matrix(&job->weight), dx);
+        product.rounds = job->rows.options.rounds;
+        wg__gemm(&product);
     }
     if (to[DWEIGHT]) {
-        const bool begins = begin == 0 && job->weight_begins;
-        wg__gemm(&(wg__product){.dtype = job->dtype,
-                                .rounds = job->rows.options.rounds,
-                                .m = classes,
-                                .n = width,
-                                .k = g->rows,
-                                .alpha = 1,
-                                .beta = begins ? 0 : 1,
-                                .a = wg__transposed(by_row),
-                                .b = wg__matrix_at(job->dtype, wg__rows_matrix(&job->x), begin, 0),
-                                .c = wg__matrix_of(to[DWEIGHT])});
+        const wg__matrix x = wg__matrix_at(job->dtype, wg__rows_matrix(&job->x), begin, 0);
+        wg__product product = wg__product_of(job->dtype, classes, width, g->rows,
+                                             wg__transposed(by_row), x, wg__matrix_of(to[DWEIGHT]));
+        product.rounds = job->rows.options.rounds;
+        product.beta = begin == 0 && job->weight_begins ? 0 : 1;
+        wg__gemm(&product);
     }
     return to[DBIAS] ? wg__add_row_sums(g, to[DBIAS]) : 0;
 }
@@ -208,16 +198,13 @@ static int run(job *job) {
         const int64_t count = wg__smaller(job->count - begin, job->at_once);
         const wg__rows chunk = {logits, count, classes, classes, 1};
         const wg__matrix c = wg__rows_matrix(&chunk);
-        wg__gemm(&(wg__product){.dtype = job->dtype,
-                                .rounds = job->rows.options.rounds,
-                                .m = count,
-                                .n = classes,
-                                .k = job->weight.columns,
-                                .alpha = 1,
-                                .a = wg__matrix_at(job->dtype, wg__rows_matrix(&job->x), begin, 0),
-                                .b = wg__transposed(wg__rows_matrix(&job->weight)),
-                                .c = c,
-                                .row = job->bias});
+        wg__product product =
+            wg__product_of(job->dtype, count, classes, job->weight.columns,
+                           wg__matrix_at(job->dtype, wg__rows_matrix(&job->x), begin, 0),
+                           wg__transposed(wg__rows_matrix(&job->weight)), c);
+        product.rounds = job->rows.options.rounds;
+        product.row = job->bias;
+        wg__gemm(&product);
         wg__loss_rows rows = job->rows;
         rows.target += begin;
         rows.loss += begin;

@@ -11,7 +11,7 @@
  * thread runs some rows through all steps, and threads wait for each other only at the end. */
 #include <string.h>
 
-#include "tensor/gemm/gemm.h"
+#include "tensor/ops/linalg/dense.h"
 #include "tensor/ops/support.h"
 #include "tensor/simd/simd.h"
 
@@ -128,16 +128,12 @@ static void multiply_hidden(const job *j, int64_t begin, int64_t end, const char
     if (plus)
         memcpy(rows.data, rows_from(j, plus, begin, j->s.g).data,
                (size_t)((end - begin) * j->s.g) * j->size);
-    wg__gemm(&(wg__product){.dtype = j->dtype,
-                            .m = end - begin,
-                            .n = j->s.g,
-                            .k = j->s.h,
-                            .alpha = 1,
-                            .beta = plus ? 1 : 0,
-                            .a = rows_from(j, j->before, begin, j->s.h),
-                            .b = j->transposed,
-                            .c = rows,
-                            .row = bias});
+    wg__product product =
+        wg__product_of(j->dtype, end - begin, j->s.g, j->s.h,
+                       rows_from(j, j->before, begin, j->s.h), j->transposed, rows);
+    product.beta = plus ? 1 : 0;
+    product.row = bias;
+    wg__gemm(&product);
 }
 
 /* dW = sum over t of g_t^T h_(t-1), where h_(t-1) is a step of the outputs, or h0. */
@@ -149,14 +145,11 @@ static wg_tensor *weight_gradient(const job *j, wg_call *call, char *g) {
     const wg_tensor *hidden = wg_contiguous(call->outputs[0]);
     if (!gradient || !first || !hidden || s->t == 0)
         return gradient;
-    wg__product product = {.dtype = j->dtype,
-                           .m = s->g,
-                           .n = s->h,
-                           .k = (s->t - 1) * s->b,
-                           .alpha = 1,
-                           .a = wg__transposed(matrix(at_time(j, g, !reverse, s->g), s->g)),
-                           .b = matrix(at_time(j, wg_tensor_data(hidden), reverse, s->h), s->h),
-                           .c = matrix(wg_tensor_data(gradient), s->h)};
+    wg__product product =
+        wg__product_of(j->dtype, s->g, s->h, (s->t - 1) * s->b,
+                       wg__transposed(matrix(at_time(j, g, !reverse, s->g), s->g)),
+                       matrix(at_time(j, wg_tensor_data(hidden), reverse, s->h), s->h),
+                       matrix(wg_tensor_data(gradient), s->h));
     if (product.k > 0)
         wg__gemm(&product);
     product.k = s->b;
@@ -409,15 +402,12 @@ static void backward_steps(int64_t begin, int64_t end, void *context) {
         j.from_hidden = at_time(&j, w->product, t, s.g);
         run_rows(&j, begin, end, w->rows);
         /* dhidden = g W; a GRU adds it to the cell's dhidden */
-        wg__gemm(&(wg__product){.dtype = j.dtype,
-                                .m = end - begin,
-                                .n = s.h,
-                                .k = s.g,
-                                .alpha = 1,
-                                .beta = lstm ? 0 : 1,
-                                .a = rows_from(&j, lstm ? j.dgates : j.from_hidden, begin, s.g),
-                                .b = matrix(j.weight, s.h),
-                                .c = rows_from(&j, j.dhidden, begin, s.h)});
+        wg__product product =
+            wg__product_of(j.dtype, end - begin, s.h, s.g,
+                           rows_from(&j, lstm ? j.dgates : j.from_hidden, begin, s.g),
+                           matrix(j.weight, s.h), rows_from(&j, j.dhidden, begin, s.h));
+        product.beta = lstm ? 0 : 1;
+        wg__gemm(&product);
     }
 }
 
