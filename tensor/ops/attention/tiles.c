@@ -15,10 +15,8 @@
  * Forward saves only log sum e^s of each query's scores. Backward recomputes the weights, with the
  * same dropout, and uses a second tile for their gradient. The first and the last keys are skipped
  * if causality, a window or the mask hides them from all queries of a tile. */
-#include "tensor/internal.h"
 #include "tensor/ops/attention/attention.h"
 #include "tensor/ops/linalg/dense.h"
-#include "tensor/simd/simd.h"
 
 #include <math.h>
 #include <stdatomic.h>

@@ -14,7 +14,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "tensor/op.h"
 #include "tensor/ops/support.h"
 #include "tensor/simd/simd.h"
 

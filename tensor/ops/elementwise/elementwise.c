@@ -2,8 +2,6 @@
  */
 #include "tensor/ops/elementwise/elementwise.h"
 
-#include "tensor/internal.h"
-
 #include <string.h>
 
 /* ---- Loops over any number of operands ---- */

@@ -4,7 +4,6 @@
  * wg_elementwise casts operands of different dtypes to the higher dtype before the op runs, so
  * kernels see a single dtype, and gradients pass through the recorded casts. */
 #include "tensor/ops/elementwise/elementwise.h"
-#include "tensor/ops/registry.h"
 
 #include <math.h>
 #include <stdatomic.h>

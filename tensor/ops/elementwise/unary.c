@@ -1,7 +1,6 @@
 /* Elementwise ops with options: casts, arithmetic with plain numbers, functions with parameters and
  * dropout. Also clone, and ops of three operands. */
 #include "tensor/ops/elementwise/elementwise.h"
-#include "tensor/ops/registry.h"
 
 #include <float.h>
 #include <math.h>

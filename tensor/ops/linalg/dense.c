@@ -1,9 +1,6 @@
 /* Views of tensors as matrices and rows: see dense.h. */
 #include "tensor/ops/linalg/dense.h"
 
-#include "tensor/ops.h"
-#include "tensor/simd/simd.h"
-
 wg_tensor *wg__gemm_operand(wg_tensor *x) {
     for (int axis = x->spec.ndim - 2; axis < x->spec.ndim; axis++)
         if (x->spec.shape[axis] > 1 && x->strides[axis] < 1)

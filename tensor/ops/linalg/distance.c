@@ -3,10 +3,8 @@
  * Distances of order 2 between many rows use a matrix product, |a|^2 + |b|^2 - 2 a b. Vector
  * kernels sum the differences of all other orders, and of pairs so near that the product loses
  * digits. */
-#include "tensor/gemm/gemm.h"
 #include "tensor/ops/linalg/dense.h"
 #include "tensor/ops/support.h"
-#include "tensor/simd/simd.h"
 
 #include <math.h>
 #include <string.h>

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor/ops.h"
 #include "tensor/simd/simd.h"
 
 /* ---- The LAPACK library, chosen by the loader when the program starts ----

@@ -1,6 +1,5 @@
 /* Matrix products: matmul, a primitive; linear, the layer's product, fused; outer, dot, addmm; and
  * products of groups of rows. */
-#include "tensor/gemm/gemm.h"
 #include "tensor/ops/linalg/dense.h"
 #include "tensor/ops/support.h"
 

@@ -3,7 +3,6 @@
 #ifndef WG_TENSOR_OPS_LINALG_MATRICES_H
 #define WG_TENSOR_OPS_LINALG_MATRICES_H
 
-#include "tensor/ops.h"
 #include "tensor/ops/linalg/lapack.h"
 #include "tensor/ops/support.h"
 

@@ -1,10 +1,8 @@
 /* Quantized weights: quantize, dequantize, and the linear map by quantized weights. */
-#include "tensor/gemm/gemm.h"
 #include "tensor/ops/linalg/dense.h"
 #include "tensor/ops/support.h"
 #include "tensor/quantize.h"
 #include "tensor/quantize_rows.h"
-#include "tensor/simd/simd.h"
 
 #include <math.h>
 

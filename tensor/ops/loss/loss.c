@@ -2,8 +2,6 @@
  * the public functions reduce them. */
 #include "tensor/ops/elementwise/elementwise.h"
 #include "tensor/ops/loss/loss.h"
-#include "tensor/ops/registry.h"
-#include "tensor/simd/simd.h"
 
 #include <math.h>
 

@@ -13,7 +13,6 @@
 
 #include "tensor/ops/linalg/dense.h"
 #include "tensor/ops/support.h"
-#include "tensor/simd/simd.h"
 
 /* The options are a bool, `reverse`: from the last step to the first. */
 

@@ -2,7 +2,6 @@
  * of the reduced axes. There are several parts only if there are few blocks; the parts of a block
  * are joined from left to right. */
 #include "tensor/ops/reduce/reduction.h"
-#include "base/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
