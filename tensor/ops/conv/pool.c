@@ -435,66 +435,55 @@ static int avg_pool_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor *
 }
 
 typedef struct example {
+    int64_t leading[2]; /* images and channels */
     pool_options options;
-    int64_t images, channels;
 } example;
 
 enum { EXAMPLES = 4 };
 
 /* The last example of each rank is for benchmarks: 2^22 elements, in windows that overlap. */
 static const example examples[AXES][EXAMPLES + 1] = {
-    {{{1, .kernel = {2}, .stride = {2}, .dilation = {1}, .size = {5}, .count = {2}}, 2, 2},
-     {{1, .ceil_mode = true, .kernel = {3}, .stride = {2}, .padding = {1}, .dilation = {1},
-       .size = {6}, .count = {4}},
-      1,
-      2},
-     {{1, .exclude_padding = true, .kernel = {2}, .stride = {1}, .padding = {1}, .dilation = {1},
-       .size = {4}, .count = {5}},
-      1,
-      3},
-     {{1, .adaptive = true, .size = {5}, .count = {3}}, 2, 1},
-     {{1, .kernel = {3}, .stride = {2}, .padding = {1}, .dilation = {1}, .size = {4096},
-       .count = {2048}},
-      16,
-      64}},
-    {{{2, .kernel = {2, 2}, .stride = {2, 2}, .dilation = {1, 1}, .size = {4, 5}, .count = {2, 2}},
-      1,
-      2},
-     {{2, .ceil_mode = true, .kernel = {3, 2}, .stride = {2, 3}, .padding = {1, 0},
-       .dilation = {1, 1}, .size = {4, 4}, .count = {3, 2}},
-      1,
-      2},
-     {{2, .exclude_padding = true, .kernel = {2, 3}, .stride = {1, 1}, .padding = {1, 1},
-       .dilation = {1, 1}, .size = {3, 2}, .count = {4, 2}},
-      2,
-      1},
-     {{2, .adaptive = true, .size = {3, 4}, .count = {2, 3}}, 1, 2},
-     {{2, .kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}, .dilation = {1, 1},
-       .size = {128, 128}, .count = {64, 64}},
-      4,
-      64}},
-    {{{3, .kernel = {2, 1, 2}, .stride = {1, 1, 2}, .dilation = {1, 1, 1}, .size = {2, 2, 4},
-       .count = {1, 2, 2}},
-      1,
-      2},
-     {{3, .ceil_mode = true, .kernel = {2, 2, 2}, .stride = {2, 2, 1}, .padding = {1, 0, 1},
-       .dilation = {1, 1, 1}, .size = {3, 3, 1}, .count = {2, 2, 2}},
-      1,
-      1},
-     {{3, .divisor = 3, .kernel = {1, 2, 1}, .stride = {1, 1, 1}, .dilation = {1, 1, 1},
-       .size = {2, 3, 2}, .count = {2, 2, 2}},
-      1,
-      2},
-     {{3, .adaptive = true, .size = {3, 2, 3}, .count = {2, 1, 2}}, 1, 1},
-     {{3, .kernel = {2, 2, 2}, .stride = {2, 2, 2}, .dilation = {1, 1, 1}, .size = {32, 32, 32},
-       .count = {16, 16, 16}},
-      4,
-      32}}};
+    {{{2, 2}, {1, .kernel = {2}, .stride = {2}, .dilation = {1}, .size = {5}, .count = {2}}},
+     {{1, 2},
+      {1, .ceil_mode = true, .kernel = {3}, .stride = {2}, .padding = {1}, .dilation = {1},
+       .size = {6}, .count = {4}}},
+     {{1, 3},
+      {1, .exclude_padding = true, .kernel = {2}, .stride = {1}, .padding = {1}, .dilation = {1},
+       .size = {4}, .count = {5}}},
+     {{2, 1}, {1, .adaptive = true, .size = {5}, .count = {3}}},
+     {{16, 64},
+      {1, .kernel = {3}, .stride = {2}, .padding = {1}, .dilation = {1}, .size = {4096},
+       .count = {2048}}}},
+    {{{1, 2},
+      {2, .kernel = {2, 2}, .stride = {2, 2}, .dilation = {1, 1}, .size = {4, 5}, .count = {2, 2}}},
+     {{1, 2},
+      {2, .ceil_mode = true, .kernel = {3, 2}, .stride = {2, 3}, .padding = {1, 0},
+       .dilation = {1, 1}, .size = {4, 4}, .count = {3, 2}}},
+     {{2, 1},
+      {2, .exclude_padding = true, .kernel = {2, 3}, .stride = {1, 1}, .padding = {1, 1},
+       .dilation = {1, 1}, .size = {3, 2}, .count = {4, 2}}},
+     {{1, 2}, {2, .adaptive = true, .size = {3, 4}, .count = {2, 3}}},
+     {{4, 64},
+      {2, .kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}, .dilation = {1, 1},
+       .size = {128, 128}, .count = {64, 64}}}},
+    {{{1, 2},
+      {3, .kernel = {2, 1, 2}, .stride = {1, 1, 2}, .dilation = {1, 1, 1}, .size = {2, 2, 4},
+       .count = {1, 2, 2}}},
+     {{1, 1},
+      {3, .ceil_mode = true, .kernel = {2, 2, 2}, .stride = {2, 2, 1}, .padding = {1, 0, 1},
+       .dilation = {1, 1, 1}, .size = {3, 3, 1}, .count = {2, 2, 2}}},
+     {{1, 2},
+      {3, .divisor = 3, .kernel = {1, 2, 1}, .stride = {1, 1, 1}, .dilation = {1, 1, 1},
+       .size = {2, 3, 2}, .count = {2, 2, 2}}},
+     {{1, 1}, {3, .adaptive = true, .size = {3, 2, 3}, .count = {2, 1, 2}}},
+     {{4, 32},
+      {3, .kernel = {2, 2, 2}, .stride = {2, 2, 2}, .dilation = {1, 1, 1}, .size = {32, 32, 32},
+       .count = {16, 16, 16}}}}};
 
 static int make_sample(int index, int rank, bool of_input, wg__sampler make,
                        wg_generator *generator, wg_sample *sample) {
     const example *e = &examples[rank - 1][index];
-    int64_t shape[2 + AXES] = {e->images, e->channels};
+    int64_t shape[2 + AXES] = {e->leading[0], e->leading[1]};
     memcpy(shape + 2, of_input ? e->options.count : e->options.size, sizeof e->options.size);
     sample->options = &e->options;
     sample->inputs[0] = make(generator, 2 + rank, shape);
