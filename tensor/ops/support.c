@@ -178,6 +178,14 @@ wg_tensor *wg__widen(wg_tensor *x) {
     return x && x->spec.dtype == WG_BF16 ? wg_cast(x, WG_F32) : x;
 }
 
+bool wg__widen_all(int count, wg_tensor **tensors, wg_dtype *dtype) {
+    bool all = wg__promote_all(count, tensors);
+    *dtype = all ? tensors[0]->spec.dtype : WG_F32;
+    for (int i = 0; i < count && all; i++)
+        all = !tensors[i] || (tensors[i] = wg__widen(tensors[i]));
+    return all;
+}
+
 wg_tensor *wg__narrow(wg_tensor *result, wg_dtype dtype) {
     return dtype == WG_BF16 ? wg_cast(result, WG_BF16) : result;
 }
@@ -274,6 +282,10 @@ wg_tensor *wg__sample_distinct(wg_generator *generator, int ndim, const int64_t 
 
 wg_tensor *wg__sample_off_steps(wg_generator *generator, int ndim, const int64_t *shape) {
     return wg_affine(wg__sample_distinct(generator, ndim, shape), 1, 0.0625);
+}
+
+wg_tensor *wg__sample_coarse(wg_generator *generator, int ndim, const int64_t *shape) {
+    return wg_cast(wg_randint(generator, -1, 2, ndim, shape), WG_F64);
 }
 
 wg_tensor *wg__sample_truth(wg_generator *generator, int ndim, const int64_t *shape) {

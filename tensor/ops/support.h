@@ -54,8 +54,10 @@ int wg__infer_kernel(wg_call *call);
 bool wg__promote_all(int count, wg_tensor **tensors);
 
 /* Casts around kernels that have no bf16: wg__widen casts bf16 to f32, and wg__narrow casts a
- * result back if `dtype` is bf16. */
+ * result back if `dtype` is bf16. wg__widen_all is wg__promote_all, then wg__widen; it stores the
+ * common dtype. */
 wg_tensor *wg__widen(wg_tensor *x);
+bool wg__widen_all(int count, wg_tensor **tensors, wg_dtype *dtype);
 wg_tensor *wg__narrow(wg_tensor *result, wg_dtype dtype);
 
 /* Runs an op on `count` operands, cast to the highest of their dtypes, and then from bf16 and, with
@@ -243,8 +245,8 @@ static inline int wg__set_output(wg_call *call, wg_tensor *y) {
 /* ---- Samples ---- */
 
 /* Makes values of a shape. The samplers below make f64: normally distributed; from 1/2 to 2; with
- * |x| > 1/4; all different, in steps of 1/4; and these values plus 1/16, off all integers and
- * halves. */
+ * |x| > 1/4; all different, in steps of 1/4; these values plus 1/16, off all integers and halves;
+ * and -1, 0 and 1, with ties. */
 typedef wg_tensor *(*wg__sampler)(wg_generator *generator, int ndim, const int64_t *shape);
 
 wg_tensor *wg__sample_normal(wg_generator *generator, int ndim, const int64_t *shape);
@@ -252,6 +254,7 @@ wg_tensor *wg__sample_positive(wg_generator *generator, int ndim, const int64_t 
 wg_tensor *wg__sample_nonzero(wg_generator *generator, int ndim, const int64_t *shape);
 wg_tensor *wg__sample_distinct(wg_generator *generator, int ndim, const int64_t *shape);
 wg_tensor *wg__sample_off_steps(wg_generator *generator, int ndim, const int64_t *shape);
+wg_tensor *wg__sample_coarse(wg_generator *generator, int ndim, const int64_t *shape);
 
 /* Random bools. */
 wg_tensor *wg__sample_truth(wg_generator *generator, int ndim, const int64_t *shape);

@@ -389,18 +389,15 @@ static const wg_op attention_bf16 = {ATTENTION("attention_bf16"), .saves_rounded
 wg_tensor *wg_attention(wg_tensor *q, wg_tensor *k, wg_tensor *v, wg_tensor *mask,
                         const wg_attention_options *options) {
     wg_tensor *inputs[] = {q, k, v, mask};
-    if (!k || !v || !wg__promote_all(3, inputs))
+    wg_dtype dtype;
+    if (!k || !v || !wg__widen_all(3, inputs, &dtype))
         return NULL;
-    wg_dtype dtype = inputs[0]->spec.dtype;
-    for (int i = 0; i < 3; i++)
-        inputs[i] = wg__widen(inputs[i]);
     wg_attention_options resolved = options ? *options : (wg_attention_options){0};
     if (q->spec.ndim > 0)
         resolved.scale =
             wg__option(resolved.scale, 1 / sqrt((double)q->spec.shape[q->spec.ndim - 1]));
     wg_tensor *y;
-    const bool rounds =
-        inputs[0] && inputs[0]->spec.dtype == WG_F32 && wg__matmul_dtype() == WG_BF16;
+    const bool rounds = inputs[0]->spec.dtype == WG_F32 && wg__matmul_dtype() == WG_BF16;
     wg_apply(rounds ? &attention_bf16 : &attention, mask ? 4 : 3, inputs, &resolved, &y);
     return wg__narrow(y, dtype);
 }

@@ -30,11 +30,14 @@ int wg__elementwise_call(wg_call *call, const wg__loop *loops, const void *conte
 
 /* ---- Unary loops, which the compiler vectorizes ---- */
 
-/* The loop NAME of y = EXPRESSION in x, an element of TYPE; y has elements of OUT. */
-#define LOOP_TO(NAME, OUT, TYPE, EXPRESSION)                                                       \
-    static inline void NAME##_at(int64_t n, char *const *data, int64_t sy, int64_t sx) {           \
+/* The loop NAME of y = EXPRESSION in x, an element of TYPE, and in `o`, which is FROM; y has
+ * elements of OUT. */
+#define LOOP_FROM(NAME, OUT, TYPE, OPTIONS, FROM, EXPRESSION)                                      \
+    static inline void NAME##_at(int64_t n, char *const *data, int64_t sy, int64_t sx,             \
+                                 const OPTIONS o) {                                                \
         OUT *restrict y = (OUT *)data[0];                                                          \
         const TYPE *restrict px = (const TYPE *)data[1];                                           \
+        (void)o;                                                                                   \
         for (int64_t i = 0; i < n; i++) {                                                          \
             const TYPE x = px[i * sx];                                                             \
             y[i * sy] = (OUT)(EXPRESSION);                                                         \
@@ -42,36 +45,20 @@ int wg__elementwise_call(wg_call *call, const wg__loop *loops, const void *conte
     }                                                                                              \
     static void NAME(int64_t n, char *const *data, const int64_t *strides, const void *context) {  \
         (void)context;                                                                             \
+        const OPTIONS o = FROM;                                                                    \
         const int64_t sy = strides[0] / (int64_t)sizeof(OUT);                                      \
         const int64_t sx = strides[1] / (int64_t)sizeof(TYPE);                                     \
-        if (sy == 1 && sx == 1)                                                                    \
-            NAME##_at(n, data, 1, 1);                                                              \
-        else                                                                                       \
-            NAME##_at(n, data, sy, sx);                                                            \
-    }
-
-#define LOOP(NAME, TYPE, EXPRESSION) LOOP_TO(NAME, TYPE, TYPE, EXPRESSION)
-
-/* The loop NAME of y = EXPRESSION in x and `o`, the options, which are the loop's context. */
-#define LOOP_WITH(NAME, TYPE, OPTIONS, EXPRESSION)                                                 \
-    static inline void NAME##_at(int64_t n, char *const *data, int64_t sy, int64_t sx,             \
-                                 const OPTIONS o) {                                                \
-        TYPE *restrict y = (TYPE *)data[0];                                                        \
-        const TYPE *px = (const TYPE *)data[1];                                                    \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            const TYPE x = px[i * sx];                                                             \
-            y[i * sy] = (TYPE)(EXPRESSION);                                                        \
-        }                                                                                          \
-    }                                                                                              \
-    static void NAME(int64_t n, char *const *data, const int64_t *strides, const void *context) {  \
-        const OPTIONS o = *(const OPTIONS *)context;                                               \
-        const int64_t size = (int64_t)sizeof(TYPE);                                                \
-        const int64_t sy = strides[0] / size, sx = strides[1] / size;                              \
         if (sy == 1 && sx == 1)                                                                    \
             NAME##_at(n, data, 1, 1, o);                                                           \
         else                                                                                       \
             NAME##_at(n, data, sy, sx, o);                                                         \
     }
+
+/* Without options, and with options that are the loop's context. */
+#define LOOP_TO(NAME, OUT, TYPE, EXPRESSION) LOOP_FROM(NAME, OUT, TYPE, int, 0, EXPRESSION)
+#define LOOP(NAME, TYPE, EXPRESSION) LOOP_TO(NAME, TYPE, TYPE, EXPRESSION)
+#define LOOP_WITH(NAME, TYPE, OPTIONS, EXPRESSION)                                                 \
+    LOOP_FROM(NAME, TYPE, TYPE, OPTIONS, *(const OPTIONS *)context, EXPRESSION)
 
 /* ---- Binary loops over operands that broadcast ---- */
 

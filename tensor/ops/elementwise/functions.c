@@ -415,15 +415,10 @@ static wg_tensor *halves(wg_generator *generator, int ndim, const int64_t *shape
     return wg_mul(x, wg_affine(sign, 1, -0.5));
 }
 
-/* Integers from -1 to 1, so that ties and zeros occur. Their quotients include NaN and infinities.
- */
-static wg_tensor *coarse(wg_generator *generator, int ndim, const int64_t *shape) {
-    return wg_cast(wg_randint(generator, -1, 2, ndim, shape), WG_F64);
-}
-
+/* With zeros, NaN and infinities. */
 static wg_tensor *quotient(wg_generator *generator, int ndim, const int64_t *shape) {
-    wg_tensor *divisor = coarse(generator, ndim, shape);
-    return wg_div(coarse(generator, ndim, shape), divisor);
+    wg_tensor *divisor = wg__sample_coarse(generator, ndim, shape);
+    return wg_div(wg__sample_coarse(generator, ndim, shape), divisor);
 }
 
 PAIR_SAMPLE(pair_normal, wg__sample_normal, wg__sample_normal)
@@ -433,7 +428,7 @@ PAIR_SAMPLE(sample_powers, wg__sample_positive, wg__sample_normal)
 PAIR_SAMPLE(sample_logarithms, wg__sample_nonzero, wg__sample_positive)
 PAIR_SAMPLE(sample_unequal, wg__sample_distinct, wg__sample_off_steps)
 PAIR_SAMPLE(sample_divisions, eighths, halves)
-PAIR_SAMPLE(sample_comparisons, coarse, coarse)
+PAIR_SAMPLE(sample_comparisons, wg__sample_coarse, wg__sample_coarse)
 PAIR_SAMPLE(sample_logic, wg__sample_truth, wg__sample_truth)
 UNARY_SAMPLE(sample_negations, wg__sample_truth)
 UNARY_SAMPLE(sample_kinds, quotient)

@@ -77,11 +77,7 @@ static int nonzero_forward(wg_call *call) {
     return call->outputs[0] == NULL ? -1 : 0;
 }
 
-static wg_tensor *with_zeros(wg_generator *generator, int ndim, const int64_t *shape) {
-    return wg_cast(wg_randint(generator, -1, 2, ndim, shape), WG_F64);
-}
-
-WG__SHAPES(nonzero, (with_zeros), "3 4", "", "3", "3 4 2")
+WG__SHAPES(nonzero, (wg__sample_coarse), "3 4", "", "3", "3 4 2")
 
 static int nonzero_bench(wg_generator *generator, wg_sample *sample) {
     sample->inputs[0] = wg_cast(wg_randint(generator, 0, 2, 2, (int64_t[]){2048, 2048}), WG_F32);
@@ -477,13 +473,11 @@ static int index_sample(int index, wg_generator *generator, wg_sample *sample) {
     }
 }
 
-static int index_bench(wg_generator *generator, wg_sample *sample) {
-    const int64_t count = 1 << 16;
-    sample->inputs[0] = wg_rand(generator, WG_F32, 3, (int64_t[]){256, 256, 64});
-    sample->inputs[1] = wg_randint(generator, 0, 256, 1, &count);
-    sample->inputs[2] = wg_randint(generator, 0, 256, 1, &count);
-    return wg__sample_status(sample, 3);
+static wg_tensor *below_256(wg_generator *generator, int ndim, const int64_t *shape) {
+    return wg_randint(generator, 0, 256, ndim, shape);
 }
+
+WG__LARGE_BY(index, int, (wg__sample_f32, below_256), "256 256 64, 65536, 65536", 0)
 
 static const wg_op index_op = {
     WG__OP_OF(
@@ -596,11 +590,7 @@ static int masked_select_decompose(wg_call *call) {
 
 WG__SHAPES(masked, (wg__sample_normal, wg__sample_truth), "4 4, 4 4", "4 4, 4", ",")
 
-static int masked_bench(wg_generator *generator, wg_sample *sample) {
-    sample->inputs[0] = wg_rand(generator, WG_F32, 1, (int64_t[]){1 << 22});
-    sample->inputs[1] = wg_gt(sample->inputs[0], wg_scalar(WG_F32, 0.5));
-    return wg__sample_status(sample, 2);
-}
+WG__LARGE_BY(masked, int, (wg__sample_f32, wg__sample_truth), "4194304, 4194304", 0)
 
 static const wg_op masked_select = {
     WG__OP("masked_select", 2,

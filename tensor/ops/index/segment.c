@@ -160,14 +160,12 @@ static int segment_sample(int index, wg_generator *generator, wg_sample *sample)
     return wg__sample_status(sample, 2);
 }
 
-/* 2^16 rows of 64 elements in 2^12 segments. */
-static int segment_bench(wg_generator *generator, wg_sample *sample) {
-    static const segment_options options = {1 << 12, false, 0};
-    sample->options = &options;
-    sample->inputs[0] = wg_rand(generator, WG_F32, 2, (int64_t[]){1 << 16, 64});
-    sample->inputs[1] = wg_randint(generator, 0, 1 << 12, 1, (int64_t[]){1 << 16});
-    return wg__sample_status(sample, 2);
+static wg_tensor *below_4096(wg_generator *generator, int ndim, const int64_t *shape) {
+    return wg_randint(generator, 0, 4096, ndim, shape);
 }
+
+WG__LARGE_BY(segment, segment_options, (wg__sample_f32, below_4096), "65536 64, 65536", 4096, false,
+             0)
 
 #define SEGMENT(NAME)                                                                              \
     .options_size = sizeof(segment_options), .differentiable = 1, .infer = segment_infer,          \

@@ -205,61 +205,61 @@ static int cdist_forward(wg_call *call) {
     return 0;
 }
 
-/* The weight of each pair: g y^(1-p), shared among the ties of a maximum; 0 where y is 0. */
-#define PAIR_WEIGHTS(SUFFIX, TYPE, POW)                                                              \
-    static TYPE ties_##SUFFIX(const pairs *job, int64_t i, int64_t j, TYPE y) {                      \
-        const TYPE *a = (const TYPE *)job->a + i * job->k;                                           \
-        const TYPE *b = (const TYPE *)job->b + j * job->k;                                           \
-        TYPE count = 0;                                                                              \
-        for (int64_t c = 0; c < job->k; c++)                                                         \
-            count += a[c] - b[c] == y || b[c] - a[c] == y;                                           \
-        return count;                                                                                \
-    }                                                                                                \
-    static void pair_weights_##SUFFIX(int64_t begin, int64_t end, void *context) {                   \
-        const pairs *job = context;                                                                  \
-        for (int64_t i = begin; i < end; i++) {                                                      \
-            const TYPE *y = (const TYPE *)job->y + i * job->n;                                       \
-            const TYPE *g = (const TYPE *)job->g + i * job->n;                                       \
-            TYPE *weight = (TYPE *)job->weights + i * job->n;                                        \
-            for (int64_t j = 0; j < job->n; j++) {                                                   \
-                const TYPE size = job->kind == WG__DISTANCE_SUM       ? 1                            \
-                                  : job->kind == WG__DISTANCE_SQUARES ? y[j]                         \
-                                  : job->kind == WG__DISTANCE_MAX ? ties_##SUFFIX(job, i, j, y[j])   \
-                                                                  : POW(y[j], (TYPE)(job->p - 1));   \
-                weight[j] = y[j] == 0 ? 0 : g[j] / size;                                             \
-            }                                                                                        \
-        }                                                                                            \
-    }                                                                                                \
-    static void add_differences_##SUFFIX(int64_t begin, int64_t end, void *context) {                \
-        const pairs *job = context;                                                                  \
-        for (int64_t i = begin; i < end; i++)                                                        \
-            job->simd->matrices.distances_vjp(                                                       \
-                job->kind, job->p, job->n, job->k, (const TYPE *)job->a + i * job->k, job->b,        \
-                (const TYPE *)job->weights + i * job->n, (const TYPE *)job->y + i * job->n,          \
-                (TYPE *)job->da + i * job->k);                                                       \
-    }                                                                                                \
-    /* da_i = (sum_j w_ij) a_i - sum_j w_ij b_j. Near pairs are added here, and their w set to 0.  \
-     */ \
-    static void near_and_sums_##SUFFIX(int64_t begin, int64_t end, void *context) {                  \
-        const pairs *job = context;                                                                  \
-        for (int64_t i = begin; i < end; i++) {                                                      \
-            const TYPE *y = (const TYPE *)job->y + i * job->n;                                       \
-            const TYPE *a = (const TYPE *)job->a + i * job->k;                                       \
-            TYPE *weight = (TYPE *)job->weights + i * job->n, *da = (TYPE *)job->da + i * job->k;    \
-            double sum = 0;                                                                          \
-            for (int64_t c = 0; c < job->k; c++)                                                     \
-                da[c] = 0;                                                                           \
-            for (int64_t j = 0; j < job->n; j++)                                                     \
-                if (is_near_##SUFFIX(job, i, j, y[j] * y[j])) {                                      \
-                    const TYPE *b = (const TYPE *)job->b + j * job->k;                               \
-                    for (int64_t c = 0; weight[j] != 0 && c < job->k; c++)                           \
-                        da[c] += weight[j] * (a[c] - b[c]);                                          \
-                    weight[j] = 0;                                                                   \
-                } else                                                                               \
-                    sum += (double)weight[j];                                                        \
-            for (int64_t c = 0; c < job->k; c++)                                                     \
-                da[c] += (TYPE)sum * a[c];                                                           \
-        }                                                                                            \
+/* pair_weights: the weight w of each pair, g y^(1-p), shared among the ties of a maximum; 0 where y
+ * is 0. near_and_sums: da_i = (sum_j w_ij) a_i; a product then subtracts sum_j w_ij b_j. It adds
+ * near pairs itself, and sets their w to 0. */
+#define PAIR_WEIGHTS(SUFFIX, TYPE, POW)                                                            \
+    static TYPE ties_##SUFFIX(const pairs *job, int64_t i, int64_t j, TYPE y) {                    \
+        const TYPE *a = (const TYPE *)job->a + i * job->k;                                         \
+        const TYPE *b = (const TYPE *)job->b + j * job->k;                                         \
+        TYPE count = 0;                                                                            \
+        for (int64_t c = 0; c < job->k; c++)                                                       \
+            count += a[c] - b[c] == y || b[c] - a[c] == y;                                         \
+        return count;                                                                              \
+    }                                                                                              \
+    static void pair_weights_##SUFFIX(int64_t begin, int64_t end, void *context) {                 \
+        const pairs *job = context;                                                                \
+        for (int64_t i = begin; i < end; i++) {                                                    \
+            const TYPE *y = (const TYPE *)job->y + i * job->n;                                     \
+            const TYPE *g = (const TYPE *)job->g + i * job->n;                                     \
+            TYPE *weight = (TYPE *)job->weights + i * job->n;                                      \
+            for (int64_t j = 0; j < job->n; j++) {                                                 \
+                const TYPE size = job->kind == WG__DISTANCE_SUM       ? 1                          \
+                                  : job->kind == WG__DISTANCE_SQUARES ? y[j]                       \
+                                  : job->kind == WG__DISTANCE_MAX ? ties_##SUFFIX(job, i, j, y[j]) \
+                                                                  : POW(y[j], (TYPE)(job->p - 1)); \
+                weight[j] = y[j] == 0 ? 0 : g[j] / size;                                           \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    static void add_differences_##SUFFIX(int64_t begin, int64_t end, void *context) {              \
+        const pairs *job = context;                                                                \
+        for (int64_t i = begin; i < end; i++)                                                      \
+            job->simd->matrices.distances_vjp(                                                     \
+                job->kind, job->p, job->n, job->k, (const TYPE *)job->a + i * job->k, job->b,      \
+                (const TYPE *)job->weights + i * job->n, (const TYPE *)job->y + i * job->n,        \
+                (TYPE *)job->da + i * job->k);                                                     \
+    }                                                                                              \
+    static void near_and_sums_##SUFFIX(int64_t begin, int64_t end, void *context) {                \
+        const pairs *job = context;                                                                \
+        for (int64_t i = begin; i < end; i++) {                                                    \
+            const TYPE *y = (const TYPE *)job->y + i * job->n;                                     \
+            const TYPE *a = (const TYPE *)job->a + i * job->k;                                     \
+            TYPE *weight = (TYPE *)job->weights + i * job->n, *da = (TYPE *)job->da + i * job->k;  \
+            double sum = 0;                                                                        \
+            for (int64_t c = 0; c < job->k; c++)                                                   \
+                da[c] = 0;                                                                         \
+            for (int64_t j = 0; j < job->n; j++)                                                   \
+                if (is_near_##SUFFIX(job, i, j, y[j] * y[j])) {                                    \
+                    const TYPE *b = (const TYPE *)job->b + j * job->k;                             \
+                    for (int64_t c = 0; weight[j] != 0 && c < job->k; c++)                         \
+                        da[c] += weight[j] * (a[c] - b[c]);                                        \
+                    weight[j] = 0;                                                                 \
+                } else                                                                             \
+                    sum += (double)weight[j];                                                      \
+            for (int64_t c = 0; c < job->k; c++)                                                   \
+                da[c] += (TYPE)sum * a[c];                                                         \
+        }                                                                                          \
     }
 
 PAIR_WEIGHTS(f32, float, powf)

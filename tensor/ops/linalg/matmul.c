@@ -339,12 +339,10 @@ static const wg_op linear_bf16 = {LINEAR("linear_bf16"), .saves_rounded = 1, .re
 
 wg_tensor *wg_linear_op(wg_tensor *x, wg_tensor *weight, wg_tensor *bias) {
     wg_tensor *inputs[] = {x, weight, bias};
-    if (!weight || !wg__promote_all(3, inputs))
+    wg_dtype dtype;
+    if (!weight || !wg__widen_all(3, inputs, &dtype))
         return NULL;
-    wg_dtype dtype = inputs[0]->spec.dtype;
-    for (int i = 0; i < 3; i++)
-        inputs[i] = wg__widen(inputs[i]);
-    const bool rounded = inputs[0] && inputs[0]->spec.dtype == WG_F32 && matmul_dtype == WG_BF16;
+    const bool rounded = inputs[0]->spec.dtype == WG_F32 && matmul_dtype == WG_BF16;
     const wg_op *op = rounded ? &linear_bf16 : &linear;
     wg_tensor *y;
     wg_apply(op, bias ? 3 : 2, inputs, NULL, &y);
@@ -629,27 +627,19 @@ static double grouped_mm_flops(const wg_call *call) {
     return 2 * (double)a->shape[0] * (double)a->shape[1] * (double)b->shape[b->ndim - 1];
 }
 
-/* Both forms, with an empty group. */
-static int grouped_mm_sample(int index, wg_generator *generator, wg_sample *sample) {
-    static const int64_t offsets[] = {0, 2, 2, 5, 6};
-    if (index >= 2)
-        return 0;
-    sample->inputs[0] = index ? wg_randn(generator, WG_F64, 2, (int64_t[]){3, 6})
-                              : wg_randn(generator, WG_F64, 2, (int64_t[]){6, 3});
-    sample->inputs[1] = index ? wg_randn(generator, WG_F64, 2, (int64_t[]){6, 2})
-                              : wg_randn(generator, WG_F64, 3, (int64_t[]){4, 3, 2});
-    sample->inputs[2] = wg_from_array(WG_I64, 1, (int64_t[]){5}, offsets);
-    return wg__sample_status(sample, 3);
+/* Of 4 experts, one without rows, or of 8. */
+static wg_tensor *sample_offsets(wg_generator *generator, int ndim, const int64_t *shape) {
+    static const int64_t four[] = {0, 2, 2, 5, 6};
+    static const int64_t eight[] = {0, 300, 500, 756, 1000, 1300, 1500, 1800, 2048};
+    (void)generator;
+    return wg_from_array(WG_I64, ndim, shape, shape[0] == 5 ? four : eight);
 }
 
-/* 2^31 operations: 8 experts, 2048 rows. */
-static int grouped_mm_bench(wg_generator *generator, wg_sample *sample) {
-    static const int64_t offsets[] = {0, 300, 500, 756, 1000, 1300, 1500, 1800, 2048};
-    sample->inputs[0] = wg_rand(generator, WG_F32, 2, (int64_t[]){2048, 512});
-    sample->inputs[1] = wg_rand(generator, WG_F32, 3, (int64_t[]){8, 512, 1024});
-    sample->inputs[2] = wg_from_array(WG_I64, 1, (int64_t[]){9}, offsets);
-    return wg__sample_status(sample, 3);
-}
+/* Both forms; and 2^31 operations. */
+WG__SHAPES(grouped_mm, (wg__sample_normal, wg__sample_normal, sample_offsets), "6 3, 4 3 2, 5",
+           "3 6, 6 2, 5")
+WG__LARGE_BY(grouped_mm, int, (wg__sample_f32, wg__sample_f32, sample_offsets),
+             "2048 512, 8 512 1024, 9", 0)
 
 static const wg_op grouped_mm = {
     WG__OP("grouped_mm", 3,

@@ -359,16 +359,16 @@ wg_tensor *wg_linear_cross_entropy(wg_tensor *x, wg_tensor *linear_weight, wg_te
     if (!x || !linear_weight || !target)
         return NULL;
     wg_tensor *loss = NULL, *floating[] = {x, linear_weight, linear_bias};
+    wg_dtype dtype;
     wg_scope scope;
     wg_scope_begin(&scope);
     if (wg_dtype_is_float(target->spec.dtype))
         loss = wg_cross_entropy(wg_linear_op(x, linear_weight, linear_bias), target, ignore_index,
                                 options);
-    else if (wg__promote_all(3, floating)) {
+    else if (wg__widen_all(3, floating, &dtype)) {
         if (target->spec.dtype == WG_I32)
             target = wg_cast(target, WG_I64);
-        wg_tensor *inputs[] = {wg__widen(floating[0]), wg__widen(floating[1]), target,
-                               wg__widen(floating[2]), NULL};
+        wg_tensor *inputs[] = {floating[0], floating[1], target, floating[2], NULL};
         wg_tensor *outputs[2] = {NULL};
         wg__loss_options record;
         if (!wg_error_pending() &&

@@ -424,10 +424,13 @@ static void moments_of_columns(const block *b, double *mean, double *variance) {
     }
 }
 
-/* Sets sum and sum_x of each channel to the sums of g and (x - mean) g. */
-static void gradient_sums(const block *b, const double *mean, const char *g, double *sum,
-                          double *sum_x) {
+/* Sets sum and sum_x of each channel to the sums of the cotangent g and of (x - mean) g. `mean`
+ * receives the means of the job. */
+static void gradient_sums(const block *b, double *mean, double *sum, double *sum_x) {
     const channel_job *job = b->job;
+    const char *g = job->dy;
+    for (int64_t channel = 0; channel < b->count; channel++)
+        mean[channel] = number(b, job->mean, channel, 0);
     memset(sum, 0, (size_t)b->count * sizeof *sum);
     memset(sum_x, 0, (size_t)b->count * sizeof *sum_x);
     if (!g)
@@ -616,9 +619,7 @@ static void batch_norm_gradients(const block *b) {
     const double n = (double)(job->images * job->places);
     double mean[COLUMNS], sum[COLUMNS], sum_x[COLUMNS];
     columns k;
-    for (int64_t channel = 0; channel < b->count; channel++)
-        mean[channel] = number(b, job->mean, channel, 0);
-    gradient_sums(b, mean, job->dy, sum, sum_x);
+    gradient_sums(b, mean, sum, sum_x);
     for (int64_t channel = 0; channel < b->count; channel++) {
         const double s = 1 / sqrt(number(b, job->variance, channel, 0) + job->eps);
         const double share = s * number(b, job->weight, channel, 1);
@@ -676,20 +677,13 @@ static const wg_op batch_norm = {
          "and variance, also results, are over all axes but C; weight and bias (C) are optional"),
     .saves_outputs = 1 << MEAN | 1 << VARIANCE};
 
-/* Casts operands to their common dtype, and bf16 to f32. False if the first operand is NULL or a
- * cast fails. */
-static bool widen_all(int count, wg_tensor **tensors) {
-    bool all = wg__promote_all(count, tensors);
-    for (int i = 0; i < count && all; i++)
-        all = !tensors[i] || (tensors[i] = wg__widen(tensors[i]));
-    return all;
-}
-
 int wg_batch_norm_op(wg_tensor *x, wg_tensor *weight, wg_tensor *bias, double eps, wg_tensor **y,
                      wg_tensor **mean, wg_tensor **variance) {
     wg_tensor *inputs[] = {x, weight, bias}, *outputs[3] = {NULL};
     const norm_options options = {.eps = eps};
-    if (widen_all(3, inputs) && wg_apply(&batch_norm, 3, inputs, &options, outputs) == 0)
+    wg_dtype dtype;
+    if (wg__widen_all(3, inputs, &dtype) &&
+        wg_apply(&batch_norm, 3, inputs, &options, outputs) == 0)
         outputs[Y] = wg__narrow(outputs[Y], wg_tensor_dtype(x));
     *y = outputs[Y];
     return wg__give(outputs[Y] ? 0 : -1, outputs + MEAN, mean, variance);
@@ -773,9 +767,7 @@ static void given_gradients(const block *b) {
     for (int i = 0; i < 4; i++)
         sums |= job->gradients[i] != NULL;
     if (sums) {
-        for (int64_t channel = 0; channel < b->count; channel++)
-            mean[channel] = number(b, job->mean, channel, 0);
-        gradient_sums(b, mean, job->dy, sum, sum_x);
+        gradient_sums(b, mean, sum, sum_x);
         for (int64_t channel = 0; channel < b->count; channel++) {
             const double s = 1 / sqrt(number(b, job->variance, channel, 0) + job->eps);
             const double scale = s * number(b, job->weight, channel, 1);
@@ -828,7 +820,8 @@ wg_tensor *wg_normalize_channels(wg_tensor *x, wg_tensor *mean, wg_tensor *varia
                                  wg_tensor *weight, wg_tensor *bias, double eps) {
     wg_tensor *inputs[] = {x, mean, variance, weight, bias};
     const norm_options options = {.eps = eps};
-    if (!mean || !variance || !widen_all(5, inputs))
+    wg_dtype dtype;
+    if (!mean || !variance || !wg__widen_all(5, inputs, &dtype))
         return NULL;
     return wg__narrow(wg_apply_one(&normalize_channels, 5, inputs, &options), wg_tensor_dtype(x));
 }
