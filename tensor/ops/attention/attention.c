@@ -369,7 +369,6 @@ WG__EXAMPLES(attention, wg_attention_options,
              {{.scale = 0.2, .causal = true, .window = 2}, "1 2 3 2, 1 2 6 2, 1 2 6 2, 1 1 3 6"},
              {{.scale = 0.2, .dropout = 0.4, .seed = 3, .window = 2},
               "1 1 4 2, 1 1 70 2, 1 1 70 2"})
-
 WG__LARGE_BY(attention, wg_attention_options, (wg__sample_normal_f32),
              "4 8 512 64, 4 8 512 64, 4 8 512 64", .scale = 0.125)
 

@@ -79,7 +79,6 @@ WG__EXAMPLES(interpolate, interpolate_options, (wg__sample_normal),
              {{WG_INTERPOLATE_LINEAR, false, 2, {5, 2}}, "1 2 3 4"},
              {{WG_INTERPOLATE_LINEAR, true, 2, {4, 1}}, "1 2 3 2"},
              {{WG_INTERPOLATE_LINEAR, false, 3, {2, 3, 1}}, "1 1 2 2 2"})
-
 /* 2^22 outputs. */
 WG__LARGE(interpolate, interpolate_options, "4 64 64 64", WG_INTERPOLATE_LINEAR, false, 2,
           {128, 128})

@@ -51,11 +51,10 @@ static wg_tensor *make(wg_generator *generator, kind kind, int ndim, const int64
     case SHARE:
         return wg_affine(wg_rand(generator, WG_F64, ndim, shape), 0.8, 0.1);
     case BEFORE:
-        return wg_affine(wg_rand(generator, WG_F64, ndim, shape), 1, -2);
     case BETWEEN:
-        return wg_affine(wg_rand(generator, WG_F64, ndim, shape), 1, 1);
     case BEYOND:
-        return wg_affine(wg_rand(generator, WG_F64, ndim, shape), 1, 3);
+        x = wg_rand(generator, WG_F64, ndim, shape);
+        return wg_add_scalar(x, kind == BEFORE ? -2 : kind == BETWEEN ? 1 : 3);
     case ROWS:
         return wg_randn(generator, WG_F64, ndim + 1, rows);
     case POSITIVE_ROWS:

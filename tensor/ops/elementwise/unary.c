@@ -474,7 +474,6 @@ WG__VJP(dropout, wg_apply_one(call->op, 1, &g, call->options))
 
 WG__EXAMPLES(dropout, dropout_options, (wg__sample_normal), {{0.1, 3, 0}, "3 5"},
              {{0.5, 3, 1}, "2 70"}, {{0, 3, 2}, "4 1"})
-
 WG__LARGE(dropout, dropout_options, "4194304", 0.1, 3, 0)
 
 static const wg_op dropout = {
@@ -509,29 +508,36 @@ static int check_bool(const wg_call *call, int i) {
 /* ---- where: y = condition ? a : b.
  * da = g where the condition is true, db = g where it is not. ---- */
 
-#define WHERE_LOOP(NAME, TYPE)                                                                     \
-    static inline void NAME##_at(int64_t n, char *const *data, int64_t sy, int64_t sc, int64_t sa, \
-                                 int64_t sb) {                                                     \
+/* The loop NAME of y = EXPRESSION in x, a and b, and in `value`, which is VALUE: reads x from FIRST
+ * into FIRST_AS, a and b from elements of TYPE into AS. A common case is a number for a. */
+#define TERNARY_LOOP_TO(NAME, FIRST, FIRST_AS, TYPE, AS, VALUE, EXPRESSION)                        \
+    static inline void NAME##_at(int64_t n, char *const *data, int64_t sy, int64_t sx, int64_t sa, \
+                                 int64_t sb, const AS value) {                                     \
         TYPE *restrict y = (TYPE *)data[0];                                                        \
-        const uint8_t *restrict condition = (const uint8_t *)data[1];                              \
+        const FIRST *restrict px = (const FIRST *)data[1];                                         \
         const TYPE *restrict pa = (const TYPE *)data[2], *restrict pb = (const TYPE *)data[3];     \
+        (void)value;                                                                               \
         for (int64_t i = 0; i < n; i++) {                                                          \
-            const TYPE a = pa[i * sa], b = pb[i * sb];                                             \
-            y[i * sy] = condition[i * sc] ? a : b;                                                 \
+            const FIRST_AS x = (FIRST_AS)px[i * sx];                                               \
+            const AS a = (AS)pa[i * sa], b = (AS)pb[i * sb];                                       \
+            y[i * sy] = (TYPE)(EXPRESSION);                                                        \
         }                                                                                          \
     }                                                                                              \
     static void NAME(int64_t n, char *const *data, const int64_t *strides, const void *context) {  \
         (void)context;                                                                             \
+        const AS value = VALUE;                                                                    \
         const int64_t size = (int64_t)sizeof(TYPE);                                                \
-        const int64_t sy = strides[0] / size, sc = strides[1];                                     \
+        const int64_t sy = strides[0] / size, sx = strides[1] / (int64_t)sizeof(FIRST);            \
         const int64_t sa = strides[2] / size, sb = strides[3] / size;                              \
-        if (sy == 1 && sc == 1 && sa == 1 && sb == 1)                                              \
-            NAME##_at(n, data, 1, 1, 1, 1);                                                        \
-        else if (sy == 1 && sc == 1 && sa == 0 && sb == 1)                                         \
-            NAME##_at(n, data, 1, 1, 0, 1);                                                        \
+        if (sy == 1 && sx == 1 && sa == 1 && sb == 1)                                              \
+            NAME##_at(n, data, 1, 1, 1, 1, value);                                                 \
+        else if (sy == 1 && sx == 1 && sa == 0 && sb == 1)                                         \
+            NAME##_at(n, data, 1, 1, 0, 1, value);                                                 \
         else                                                                                       \
-            NAME##_at(n, data, sy, sc, sa, sb);                                                    \
+            NAME##_at(n, data, sy, sx, sa, sb, value);                                             \
     }
+
+#define WHERE_LOOP(NAME, TYPE) TERNARY_LOOP_TO(NAME, uint8_t, uint8_t, TYPE, TYPE, 0, x ? a : b)
 
 WHERE_LOOP(where_1, uint8_t)
 WHERE_LOOP(where_2, uint16_t)
@@ -632,30 +638,9 @@ wg_tensor *wg_masked_fill(wg_tensor *x, wg_tensor *mask, double value) {
 
 /* ==== Arithmetic of three operands, in one pass ==== */
 
-/* The loop NAME of y = EXPRESSION in x, a and b, read from elements of TYPE into variables of AS,
- * and in the options `value`. */
+/* The loop NAME of x, a and b of TYPE; the options are a double, the value. */
 #define TERNARY_LOOP(NAME, TYPE, AS, EXPRESSION)                                                   \
-    static inline void NAME##_at(int64_t n, char *const *data, int64_t sy, int64_t sx, int64_t sa, \
-                                 int64_t sb, const AS value) {                                     \
-        TYPE *restrict y = (TYPE *)data[0];                                                        \
-        const TYPE *px = (const TYPE *)data[1], *pa = (const TYPE *)data[2],                       \
-                   *pb = (const TYPE *)data[3];                                                    \
-        (void)value;                                                                               \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            const AS x = (AS)px[i * sx], a = (AS)pa[i * sa], b = (AS)pb[i * sb];                   \
-            y[i * sy] = (TYPE)(EXPRESSION);                                                        \
-        }                                                                                          \
-    }                                                                                              \
-    static void NAME(int64_t n, char *const *data, const int64_t *strides, const void *context) {  \
-        const AS value = (AS)(TYPE) * (const double *)context;                                     \
-        const int64_t size = (int64_t)sizeof(TYPE);                                                \
-        const int64_t sy = strides[0] / size, sx = strides[1] / size;                              \
-        const int64_t sa = strides[2] / size, sb = strides[3] / size;                              \
-        if (sy == 1 && sx == 1 && sa == 1 && sb == 1)                                              \
-            NAME##_at(n, data, 1, 1, 1, 1, value);                                                 \
-        else                                                                                       \
-            NAME##_at(n, data, sy, sx, sa, sb, value);                                             \
-    }
+    TERNARY_LOOP_TO(NAME, TYPE, AS, TYPE, AS, (AS)(TYPE) * (const double *)context, EXPRESSION)
 
 #define TERNARY(NAME, DOC)                                                                         \
     WG__OP(#NAME, 3, DOC), .differentiable = 7, .batch = wg_batch_aligned,                         \

@@ -551,7 +551,6 @@ WG__EXAMPLES(irfft, fft_options, (wg__sample_normal), {{0, 4, 1, WG__FFT_HERMITI
              {{1, 5, 0.5, WG__FFT_HERMITIAN}, "2 3 2 2"}, {{0, 3, 1, WG__FFT_HERMITIAN}, "5 2 2"},
              {{1, 6, 1, WG__FFT_HERMITIAN}, "2 4 2"}, {{0, 37, 1, WG__FFT_HERMITIAN}, "37 2"},
              {{0, 1, 1, WG__FFT_HERMITIAN}, "1 2"})
-
 WG__LARGE(fft, fft_options, "2048 1024 2", 1, 1024, 1, WG__FFT_FORWARD)
 WG__LARGE(rfft, fft_options, "4096 1024", 1, 1024, 1, WG__FFT_REAL)
 WG__LARGE(irfft, fft_options, "4096 513 2", 1, 1024, 1, WG__FFT_HERMITIAN)

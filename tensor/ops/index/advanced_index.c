@@ -99,8 +99,6 @@ wg_tensor *wg_nonzero(wg_tensor *x) {
     return wg_apply_one(&nonzero, 1, &x, NULL);
 }
 
-/* ---- bincount: how often each number from 0 on occurs, or the sum of its weights. ---- */
-
 /* Counts even and odd positions in two arrays: equal neighbours then do not wait for each other's
  * store. */
 static int count_numbers(const wg_tensor *x, wg_tensor *counts) {
@@ -189,8 +187,6 @@ wg_tensor *wg_bincount(wg_tensor *x, wg_tensor *weights, int64_t min_length) {
     wg_tensor *const inputs[] = {wg__index_as_i64(x), weights};
     return wg_scope_end(&scope, wg_apply_one(&bincount, 2, inputs, &min_length));
 }
-
-/* ---- searchsorted: the insertion point of a value in a sorted row. ---- */
 
 typedef struct search_work {
     const char *sorted, *values;
@@ -505,8 +501,6 @@ wg_tensor *wg_index(wg_tensor *x, int count, wg_tensor *const *indices) {
     return apply_indices(&index_op, x, NULL, count, indices, NULL);
 }
 
-/* ---- index_put: y = x with values stored at, or added to, x[indices]. ---- */
-
 static int put_decompose(wg_call *call) {
     plan plan;
     wg_tensor *x = call->inputs[0];
@@ -565,8 +559,6 @@ wg_tensor *wg_index_put(wg_tensor *x, int count, wg_tensor *const *indices, wg_t
     return apply_indices(&index_put, x, values, count, indices, &accumulate);
 }
 
-/* ---- masked_select: y = the elements of x where the mask is true, in row-major order. ---- */
-
 /* The shape that x and a mask broadcast to; -1 with an error. */
 static int masked_shape(const wg_call *call, wg_spec *shape) {
     if (call->input_specs[1].dtype != WG_BOOL)
@@ -589,7 +581,6 @@ static int masked_select_decompose(wg_call *call) {
 }
 
 WG__SHAPES(masked, (wg__sample_normal, wg__sample_truth), "4 4, 4 4", "4 4, 4", ",")
-
 WG__LARGE_BY(masked, int, (wg__sample_f32, wg__sample_truth), "4194304, 4194304", 0)
 
 static const wg_op masked_select = {
@@ -602,8 +593,6 @@ static const wg_op masked_select = {
 wg_tensor *wg_masked_select(wg_tensor *x, wg_tensor *mask) {
     return wg_apply_one(&masked_select, 2, (wg_tensor *[]){x, mask}, NULL);
 }
-
-/* ---- masked_scatter: y = x with the elements of source, in order, where the mask is true. ---- */
 
 static int masked_scatter_decompose(wg_call *call) {
     const wg_spec *x = &call->input_specs[0];

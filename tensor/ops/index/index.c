@@ -239,8 +239,6 @@ wg_tensor *wg_embedding_op(wg_tensor *weight, wg_tensor *index, int64_t padding_
     return apply_indexed(&embedding, weight, index, &padding_index);
 }
 
-/* ---- one_hot: y[.., c] = 1 where c is the index, else 0. ---- */
-
 static int one_hot_infer(wg_call *call) {
     const int64_t classes = *(const int64_t *)call->options;
     if (wg__check_is_index(call, 0) < 0)
@@ -369,8 +367,6 @@ wg_tensor *wg_take_along_axis(wg_tensor *x, int axis, wg_tensor *index) {
     return wg_apply_one(&take_along_axis, 2, (wg_tensor *[]){x, index},
                         &(index_options){.axis = axis});
 }
-
-/* ---- take: y[i] = the element number index[i] of x in row-major order. ---- */
 
 static int take_decompose(wg_call *call) {
     const wg_spec *spec = &call->input_specs[1];

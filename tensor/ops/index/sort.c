@@ -400,8 +400,6 @@ int wg_sort(wg_tensor *x, int axis, bool descending, wg_tensor **values, wg_tens
                        indices);
 }
 
-/* ---- argsort: the second output of sort alone. ---- */
-
 static int argsort_decompose(wg_call *call) {
     const order_options *options = call->options;
     return wg_sort(call->inputs[0], options->axis, options->descending, NULL, &call->outputs[0]);
@@ -420,8 +418,6 @@ wg_tensor *wg_argsort(wg_tensor *x, int axis, bool descending) {
     apply_order(&argsort, x, axis, (order_options){.k = ALL, .descending = descending}, &y, NULL);
     return y;
 }
-
-/* ---- topk: the first k of sort. ---- */
 
 WG__EXAMPLES(topk, order_options, (wg__sample_distinct), {{1, 2, true, false}, "2 5"},
              {{0, 3, false, false}, "4 2"}, {{1, 3, true, false}, "2 3 2"},

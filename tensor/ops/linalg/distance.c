@@ -367,7 +367,6 @@ static int cdist_decompose(wg_call *call) {
 WG__EXAMPLES(cdist, double, (wg__sample_normal), {2, "3 2, 4 2"}, {1, "2 2 3, 3 3"},
              {3, "2 5, 3 5"}, {INFINITY, "3 3, 2 3"}, {1.5, "2 2 2, 1 3 2"}, {2, "26 8, 26 8"},
              {0, "2 2, 3 2"})
-
 /* 2^31 operations of the product. */
 WG__LARGE(cdist, double, "2048 256, 2048 256", 2)
 

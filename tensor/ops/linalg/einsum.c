@@ -636,7 +636,6 @@ WG__EXAMPLES(einsum, einsum_options, (wg__sample_normal), {{"ij,jk>ik"}, "2 3, 3
              {{"iij>j"}, "3 3 2"}, {{"ii"}, "3 3"}, {{"ij>ji"}, "2 3"}, {{"i,j>ji"}, "2, 3"},
              {{"ij,ij,j>"}, "2 3, 2 3, 1"}, {{"ab,bc,cd,da>ca"}, "2 3, 3 2, 2 4, 4 2"},
              {{"b.i,.ji,>b.j"}, "2 1 3, 2 2 3,"})
-
 /* 2^31 operations: the scores of attention, from projections (B, T, H, D). */
 WG__LARGE(einsum, einsum_options, "8 512 8 64, 8 512 8 64", "bqhd,bkhd>bhqk")
 
@@ -740,7 +739,6 @@ static double tensordot_flops(const wg_call *call) {
 
 WG__EXAMPLES(tensordot, tensordot_options, (wg__sample_normal), {{1, {1}, {0}}, "2 3, 3 4"},
              {{2, {-1, 0}, {0, 2}}, "2 3 4, 4 3 2"}, {{0, {0}, {0}}, "2, 3 2"})
-
 /* 2^31 operations. */
 WG__LARGE(tensordot, tensordot_options, "32 32 1024, 1024 32 32", 2, {0, 1}, {2, 1})
 

@@ -189,7 +189,6 @@ static int matmul_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **out
 }
 
 WG__SHAPES(matmul, (wg__sample_normal), "2 3, 3 4", "2 3 2, 2 4", "2 1 2 3, 2 3 1", "2 3, 2 3 2")
-
 /* 2^31 operations. */
 WG__LARGE(matmul, int, "1024 1024, 1024 1024", 0)
 
@@ -321,7 +320,6 @@ static int linear_decompose(wg_call *call) {
 }
 
 WG__SHAPES(linear, (wg__sample_normal), "3 4, 5 4, 5", "2 3 4, 5 4", "4, 5 4, 5")
-
 /* 2^31 operations, in the sizes of a transformer's feed-forward. */
 WG__LARGE(linear, int, "512 1024, 2048 1024, 2048", 0)
 
@@ -349,8 +347,6 @@ wg_tensor *wg_linear_op(wg_tensor *x, wg_tensor *weight, wg_tensor *bias) {
     return wg__narrow(y, dtype);
 }
 
-/* ---- outer: y[i, j] = a[i] b[j]. ---- */
-
 static int outer_decompose(wg_call *call) {
     wg_tensor *column = wg_reshape(call->inputs[0], 2, (int64_t[]){-1, 1});
     wg_tensor *row = wg_reshape(call->inputs[1], 2, (int64_t[]){1, -1});
@@ -358,7 +354,6 @@ static int outer_decompose(wg_call *call) {
 }
 
 WG__SHAPES(outer, (wg__sample_normal), "3, 4", "2 3,")
-
 WG__LARGE(outer, int, "2048, 2048", 0)
 
 static const wg_op outer = {
@@ -368,8 +363,6 @@ static const wg_op outer = {
 wg_tensor *wg_outer(wg_tensor *a, wg_tensor *b) {
     return wg_apply_one(&outer, 2, (wg_tensor *[]){a, b}, NULL);
 }
-
-/* ---- dot: y = the sum of a[i] b[i]. ---- */
 
 static int dot_decompose(wg_call *call) {
     const wg_spec *a = &call->input_specs[0], *b = &call->input_specs[1];
@@ -386,7 +379,6 @@ static double dot_flops(const wg_call *call) {
 }
 
 WG__SHAPES(dot, (wg__sample_normal), "5, 5")
-
 WG__LARGE(dot, int, "4194304, 4194304", 0)
 
 static const wg_op dot = {WG__OP("dot", 2, "y = the sum of a[i] b[i], of two vectors."),
@@ -477,7 +469,6 @@ static double addmm_flops(const wg_call *call) {
 
 WG__EXAMPLES(addmm, addmm_options, (wg__sample_normal), {{1, 1}, "3 2, 3 4, 4 2"},
              {{-0.5, 2}, "2, 3 4, 4 2"}, {{2, 0.5}, "3 1, 3 4, 4 2"}, {{0, 1.5}, ", 3 4, 4 2"})
-
 WG__LARGE(addmm, addmm_options, "1024 1024, 1024 1024, 1024 1024", 1, 1)
 
 static int addmm_batch(wg_call *call, uint32_t batched, int64_t samples) {

@@ -164,8 +164,6 @@ wg_tensor *wg_pinv(wg_tensor *a, double rtol) {
     return wg__apply_wide_one(&pinv, 1, &a, true, &rtol);
 }
 
-/* ---- matrix_power: A^n, by squaring ---- */
-
 static int power_decompose(wg_call *call) {
     const int64_t power = *(const int64_t *)call->options;
     const wg_spec *spec = &call->input_specs[0];
@@ -313,8 +311,6 @@ static const wg_op matrix_exp = {
 wg_tensor *wg_matrix_exp(wg_tensor *a) {
     return wg__apply_wide_one(&matrix_exp, 1, &a, true, NULL);
 }
-
-/* ---- matrix_norm ---- */
 
 typedef struct norm_options {
     wg_matrix_norm_order order;

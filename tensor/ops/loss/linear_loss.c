@@ -327,7 +327,6 @@ WG__EXAMPLES(linear_cross_entropy, wg__loss_options,
              {{-100, 0, WG_REDUCTION_NONE, false}, "4 3, 7 3, 4, -, -"},
              {{-100, 0.3, WG_REDUCTION_NONE, false}, "5 3, 19 3, 5, 19, -"},
              {{-100, 1, WG_REDUCTION_SUM, false}, "4 3, 7 3, 4, -, 7"})
-
 /* 2^31 operations, in the sizes of a language model's head. */
 WG__LARGE_BY(linear_cross_entropy, wg__loss_options,
              (wg__sample_normal_f32, wg__sample_normal_f32, wg__sample_targets),

@@ -7,7 +7,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* The options of every reduction begin with these. */
 typedef struct reduction_options {
@@ -126,7 +125,6 @@ static wg_tensor *shares_of(wg_tensor *chosen, const wg_call *call) {
     }
 
 WG__EXAMPLES(reduction, reduction_options, (wg__sample_distinct), CASES)
-
 WG__LARGE(reduction, reduction_options, "4096 1024", 2, false)
 
 static double reduce_flops(const wg_call *call) {

@@ -120,7 +120,6 @@ static double scan_flops(const wg_call *call) {
 
 WG__EXAMPLES(scan, scan_options, (wg__sample_normal), CASES)
 WG__EXAMPLES(extremum, scan_options, (wg__sample_distinct), CASES)
-
 WG__LARGE(scan, scan_options, "4096 1024", 1, false)
 
 #define SCAN_OP(NAME, OUTPUTS, DOC)                                                                \

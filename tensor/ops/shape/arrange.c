@@ -87,7 +87,6 @@ static int cat_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **grad
 }
 
 WG__EXAMPLES(cat, int, (wg__sample_normal), {1, "2 3, 2 1, 2 2"}, {0, "1 2 2, 3 2 2"}, {0, "2"})
-
 WG__LARGE(cat, int, "2048 1024, 2048 1024", 1)
 
 static const wg_op cat = {
@@ -221,8 +220,6 @@ static bool axes_options_make(axes_options *options, int count, const int64_t *a
     return true;
 }
 
-/* ---- flip: reverses axes, as a view with negative strides. ---- */
-
 static int flip_decompose(wg_call *call) {
     const axes_options *options = call->options;
     const int ndim = call->input_specs[0].ndim, count = options->count ? options->count : ndim;
@@ -286,7 +283,6 @@ static int roll_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gra
 }
 
 WG__UNARY_SAMPLES(roll, roll_options, {{1, -1}}, {{0}}, {{1}}, {{-5, 0, 2, 1}})
-
 WG__LARGE(roll, roll_options, "2048 2048", {700, 700})
 
 static int roll_batch(wg_call *call, uint32_t batched, int64_t samples) {

@@ -107,7 +107,6 @@ WG__EXAMPLES(unslice, slice_options, (wg__sample_normal),
              {{.axis = 0, .start = 1, .step = 1, .count = 3, .size = 5}, "3"},
              {{.axis = 2, .start = 2, .step = -1, .count = 3, .size = 3}, "2 2 3"},
              {{.axis = 0, .start = 0, .step = 1, .count = 1, .size = 1}, "1"})
-
 WG__LARGE(unslice, slice_options, "2048 1024", .axis = 1, .step = 2, .count = 1024, .size = 2048)
 
 static const wg_op unslice = {
@@ -145,8 +144,6 @@ wg_tensor *wg_slice(wg_tensor *x, int axis, int64_t start, int64_t stop, int64_t
         options.start = 0;
     return wg_apply_one(&slice, 1, &x, &options);
 }
-
-/* ---- narrow: a slice that must lie within the axis. ---- */
 
 typedef struct narrow_options {
     int axis;
@@ -253,8 +250,6 @@ static const wg_op select_op = {
 wg_tensor *wg_select(wg_tensor *x, int axis, int64_t index) {
     return wg_apply_one(&select_op, 1, &x, &(select_options){axis, index});
 }
-
-/* ---- split, chunk: several slices. ---- */
 
 int wg_split(wg_tensor *x, int axis, int count, const int64_t *sizes, wg_tensor **parts) {
     for (int i = 0; i < count; i++)
@@ -437,7 +432,6 @@ WG__VJP(diag_embed, wg_apply_one(&diagonal, 1, &g, call->options))
 WG__EXAMPLES(diag_embed, diagonal_options, (wg__sample_normal), {{0, 1, 0, 3, 3}, "3"},
              {{0, 1, 1, 2, 4}, "2"}, {{2, 0, -1, 4, 3}, "2 3"}, {{1, 2, -2, 3, 2}, "2 1"},
              {{1, 0, 5, 2, 2}, "0"})
-
 WG__LARGE(diag_embed, diagonal_options, "64 256", 1, 2, 0, 256, 256)
 
 static const wg_op diag_embed = {
@@ -528,7 +522,6 @@ WG__VJP(triangle, wg_apply_one(call->op, 1, &g, call->options))
 
 WG__EXAMPLES(triangle, int64_t, (wg__sample_normal), {0, "1 3 3"}, {-1, "2 4 2"}, {2, "1 2 5"},
              {-9, "2 2 2"})
-
 WG__LARGE(triangle, int64_t, "2048 2048", 0)
 
 #define TRIANGLE(NAME, DOC)                                                                        \

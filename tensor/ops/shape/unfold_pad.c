@@ -117,7 +117,6 @@ WG__VJP(fold, wg_apply_one(&unfold, 1, &g, call->options))
 
 WG__EXAMPLES(fold, unfold_options, (wg__sample_normal), {{0, 3, 1, 5}, "3 3"},
              {{1, 2, 2, 5}, "2 2 2"}, {{0, 2, 3, 6}, "2 1 2 2"}, {{1, 4, 1, 4}, "3 1 4"})
-
 WG__LARGE(fold, unfold_options, "1024 1024 4", 1, 4, 2, 2050)
 
 static const wg_op fold = {
@@ -215,7 +214,6 @@ static int pad_constant_jvp(wg_call *call, wg_tensor *const *tangents,
 WG__UNARY_SAMPLES(pad_constant, border_options, {{1, 0}, {2, 3}, WG_PAD_CONSTANT, 7},
                   {{0}, {0}, WG_PAD_CONSTANT, 1}, {{3}, {0}, WG_PAD_CONSTANT, -1},
                   {{1, 0, 2, 0}, {0, 1, 0, 0}, WG_PAD_CONSTANT, 0.5})
-
 WG__LARGE(pad_constant, border_options, "64 256 256", {0, 1, 1}, {0, 1, 1}, WG_PAD_CONSTANT, 0)
 
 static const wg_op pad_constant = {

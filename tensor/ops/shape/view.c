@@ -220,8 +220,6 @@ wg_tensor *wg_unsqueeze(wg_tensor *x, int axis) {
     return wg_apply_one(&unsqueeze, 1, &x, &axis);
 }
 
-/* ---- flatten: merges adjacent axes into one. A scalar becomes a vector (1). ---- */
-
 typedef struct flatten_options {
     int first_axis, last_axis;
 } flatten_options;
@@ -259,8 +257,6 @@ static const wg_op flatten = {WG__COMPOSITE_OP(
 wg_tensor *wg_flatten(wg_tensor *x, int first_axis, int last_axis) {
     return wg_apply_one(&flatten, 1, &x, &(flatten_options){first_axis, last_axis});
 }
-
-/* ---- unflatten: splits one axis into several. ---- */
 
 typedef struct unflatten_options {
     int axis;
@@ -473,8 +469,6 @@ static const wg_op transpose = {
 wg_tensor *wg_transpose(wg_tensor *x, int axis_a, int axis_b) {
     return wg_apply_one(&transpose, 1, &x, &(transpose_options){axis_a, axis_b});
 }
-
-/* ---- movedim: moves axes to new positions; all remaining axes keep their order. ---- */
 
 typedef struct movedim_options {
     int count;
