@@ -385,9 +385,21 @@ static int transform_long_lines(wg__fft_kind kind, const wg_tensor *x, int64_t n
     return status;
 }
 
-/* Transforms all lines of x, contiguous, along an axis into y; n is the size of the transform. */
-static int transform(wg__fft_kind kind, const wg_tensor *x, int axis, int64_t n, double scale,
-                     const wg_tensor *y) {
+typedef struct fft_options {
+    int axis;  /* counted without the axis of pairs */
+    int64_t n; /* the size of the transform */
+    double scale;
+    wg__fft_kind kind; /* fft: forward or inverse; rfft: real; irfft: Hermitian */
+} fft_options;
+
+static int fft_forward(wg_call *call) {
+    const fft_options *options = call->options;
+    const wg__fft_kind kind = options->kind;
+    const int axis = options->axis;
+    const int64_t n = options->n;
+    const wg_tensor *x = wg_contiguous(call->inputs[0]), *y = call->outputs[0];
+    if (!x)
+        return -1;
     const wg_dtype dtype = x->spec.dtype;
     const bool real_from = kind == WG__FFT_REAL, real_to = kind == WG__FFT_HERMITIAN;
     /* An odd number of reals does not divide into pairs. */
@@ -404,7 +416,7 @@ static int transform(wg__fft_kind kind, const wg_tensor *x, int axis, int64_t n,
     const bool few = pairs >= LONG_LINE && 2 * lines <= wg__simd_for(dtype)->lanes;
     const int64_t rows = whole && few ? rows_of(pairs) : 0;
     if (rows)
-        return transform_long_lines(kind, x, pairs, rows, lines, scale, y);
+        return transform_long_lines(kind, x, pairs, rows, lines, options->scale, y);
     if (make_plan(dtype, pairs, halved, &all) < 0)
         return -1;
     task_list list = {.dtype = dtype};
@@ -412,7 +424,7 @@ static int transform(wg__fft_kind kind, const wg_tensor *x, int axis, int64_t n,
                          .kind = kind,
                          .from = side_of(x, axis, !real_from, real_from && halved),
                          .to = side_of(y, axis, !real_to, real_to && halved),
-                         .scale = scale};
+                         .scale = options->scale};
     int64_t outer = wg__shape_count(axis, y->spec.shape);
     int64_t inner = wg__shape_count(y->spec.ndim - !real_to - axis - 1, y->spec.shape + axis + 1);
     if (inner == 1) { /* lines are rows, and a group may have any of them */
@@ -428,13 +440,6 @@ static int transform(wg__fft_kind kind, const wg_tensor *x, int axis, int64_t n,
     free_plan(&all);
     return status;
 }
-
-typedef struct fft_options {
-    int axis;  /* counted without the axis of pairs */
-    int64_t n; /* the size of the transform */
-    double scale;
-    wg__fft_kind kind; /* fft: forward or inverse; rfft: real; irfft: Hermitian */
-} fft_options;
 
 static const wg_op fft, rfft, irfft;
 
@@ -468,14 +473,6 @@ static int fft_infer(wg_call *call) {
     if (to_pairs)
         shape.shape[shape.ndim++] = 2;
     return wg__spec_make(&call->output_specs[0], x->dtype, shape.ndim, shape.shape, call->op->name);
-}
-
-static int fft_forward(wg_call *call) {
-    const fft_options *options = call->options;
-    const wg_tensor *x = wg_contiguous(call->inputs[0]);
-    return x ? transform(options->kind, x, options->axis, options->n, options->scale,
-                         call->outputs[0])
-             : -1;
 }
 
 static double fft_flops(const wg_call *call) {
@@ -625,31 +622,25 @@ TRANSFORM(irfft, WG__FFT_HERMITIAN)
 
 /* ---- Convolution by FFT: Y = sum_c X_c conj(W_c) at each frequency ---- */
 
-static int check_convolution(const wg_tensor *x, const wg_tensor *weight, const wg_tensor *bias,
-                             int64_t padding) {
+wg_tensor *wg_fft_conv1d(wg_tensor *x, wg_tensor *weight, wg_tensor *bias, int64_t padding) {
     static const char where[] = "fft_conv1d";
     char a[128], b[128];
+    if (x == NULL || weight == NULL || (bias == NULL && wg_error_pending() != NULL))
+        return NULL;
     wg_spec_text(a, sizeof a, &x->spec);
     wg_spec_text(b, sizeof b, &weight->spec);
     if (padding < 0 || padding > INT32_MAX)
-        return wg_fail(WG_ERROR_ARGUMENT, where, "the padding is %lld; wanted 0 to %d",
-                       (long long)padding, INT32_MAX);
+        return wg__fail_null(WG_ERROR_ARGUMENT, where, "the padding is %lld; wanted 0 to %d",
+                             (long long)padding, INT32_MAX);
     if (x->spec.ndim != 3 || weight->spec.ndim != 3 || x->spec.shape[1] != weight->spec.shape[1] ||
         (bias && (bias->spec.ndim != 1 || bias->spec.shape[0] != weight->spec.shape[0])))
-        return wg_fail(WG_ERROR_SHAPE, where,
-                       "x is %s and the weight %s; wanted (N, C, L) and (O, C, K), and a bias (O)",
-                       a, b);
+        return wg__fail_null(
+            WG_ERROR_SHAPE, where,
+            "x is %s and the weight %s; wanted (N, C, L) and (O, C, K), and a bias (O)", a, b);
     if (weight->spec.shape[2] < 1 || x->spec.shape[2] + 2 * padding < weight->spec.shape[2])
-        return wg_fail(WG_ERROR_SHAPE, where,
-                       "x is %s and the weight %s; wanted a kernel no longer than the padded x", a,
-                       b);
-    return 0;
-}
-
-wg_tensor *wg_fft_conv1d(wg_tensor *x, wg_tensor *weight, wg_tensor *bias, int64_t padding) {
-    if (x == NULL || weight == NULL || (bias == NULL && wg_error_pending() != NULL) ||
-        check_convolution(x, weight, bias, padding) < 0)
-        return NULL;
+        return wg__fail_null(
+            WG_ERROR_SHAPE, where,
+            "x is %s and the weight %s; wanted a kernel no longer than the padded x", a, b);
     wg_scope scope;
     wg_scope_begin(&scope);
     const int64_t length = x->spec.shape[2] + 2 * padding, kernel = weight->spec.shape[2];

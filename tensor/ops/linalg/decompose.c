@@ -11,8 +11,8 @@
 #include <math.h>
 
 static wg_tensor *identity_like(const wg_tensor *x) {
-    const int64_t n = x ? wg_tensor_size(x, -1) : 0;
-    return x ? wg_eye(x->spec.dtype, n, n) : NULL;
+    const int64_t n = wg_tensor_size(x, -1);
+    return wg_eye(wg_tensor_dtype(x), n, n);
 }
 
 /* -1 with GRADIENT if two neighbours of a sorted row (..., n) are equal but for rounding. If
@@ -93,10 +93,9 @@ static int cholesky_forward(wg_call *call) {
 }
 
 static wg_tensor *phi(wg_tensor *x) {
-    if (!x)
-        return NULL;
     const int64_t n = wg_tensor_size(x, -1);
-    return wg_mul(x, wg_sub(wg_tri(x->spec.dtype, n, n, 0), wg_mul_scalar(identity_like(x), 0.5)));
+    wg_tensor *half = wg_mul_scalar(identity_like(x), 0.5);
+    return wg_mul(x, wg_sub(wg_tri(wg_tensor_dtype(x), n, n, 0), half));
 }
 
 static int cholesky_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
@@ -119,11 +118,8 @@ static int cholesky_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **o
 
 /* B B^T / n + 1 of a normal B. */
 static wg_tensor *positive_definite(wg_tensor *b) {
-    if (!b)
-        return NULL;
-    const int64_t n = wg_tensor_size(b, -1);
-    return wg_add(wg_mul_scalar(wg_matmul(b, wg__transposed(b)), 1 / (double)n),
-                  wg_eye(b->spec.dtype, n, n));
+    wg_tensor *product = wg_matmul(b, wg__transposed(b));
+    return wg_add(wg_mul_scalar(product, 1 / (double)wg_tensor_size(b, -1)), identity_like(b));
 }
 
 static wg_tensor *sample_definite(wg_generator *generator, int ndim, const int64_t *shape) {

@@ -84,10 +84,8 @@ wg_tensor *wg__as_scales(wg_tensor *x) {
 }
 
 static wg_tensor *with_diagonal(wg_tensor *x, double value) {
-    if (!x)
-        return NULL;
     const int64_t rows = wg_tensor_size(x, -2), columns = wg_tensor_size(x, -1);
-    return wg_add(x, wg_mul_scalar(wg_eye(x->spec.dtype, rows, columns), value));
+    return wg_add(x, wg_mul_scalar(wg_eye(wg_tensor_dtype(x), rows, columns), value));
 }
 
 wg_tensor *wg__sample_matrices(wg_generator *generator, int ndim, const int64_t *shape) {

@@ -106,10 +106,6 @@ static char *begin_gradient(const wg__loss_rows *job, int64_t row, double scale,
     return gradient;
 }
 
-int64_t wg__loss_rows_at_once(int64_t width) {
-    return 1 + WG__GRAIN / 4 / (width + 1);
-}
-
 wg__loss_rows wg__loss_rows_of(const wg__loss_options *options, wg_dtype dtype, int64_t width,
                                const wg_tensor *target, const wg_tensor *weight) {
     wg__loss_rows job = {.simd = wg__simd_for(dtype),
@@ -269,8 +265,8 @@ static int loss_forward(wg_call *call) {
         return -1;
     wg__loss_rows job = make_job(call, x, target, weight);
     job.loss = wg_tensor_data(losses);
-    wg__parallel_for(rows, wg__loss_rows_at_once(job.width), soft ? soft_losses : wg__class_losses,
-                     &job);
+    wg__parallel_for(rows, 1 + WG__GRAIN / 4 / (job.width + 1),
+                     soft ? soft_losses : wg__class_losses, &job);
     wg__reduce_losses(&job, rows, wg_tensor_data(call->outputs[0]));
     return 0;
 }
@@ -302,7 +298,7 @@ static int loss_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gra
     job.denominator = wg__loss_denominator(&job, rows);
     job.cotangent = wg_tensor_data(g);
     job.gradient = wg_tensor_data(gradients[LOGITS]);
-    wg__parallel_for(rows, wg__loss_rows_at_once(job.width),
+    wg__parallel_for(rows, 1 + WG__GRAIN / 4 / (job.width + 1),
                      job.soft ? soft_gradients : wg__class_gradients, &job);
     wg_tensor_touch(gradients[LOGITS]);
     return wg__vjp_status();

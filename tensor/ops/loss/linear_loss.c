@@ -213,7 +213,7 @@ static int run(job *job) {
             rows.cotangent += begin * (int64_t)wg_dtype_size(job->dtype);
         rows.x = c.data;
         rows.gradient = rows.cotangent ? c.data : NULL;
-        wg__parallel_for(count, wg__loss_rows_at_once(classes), run_losses, &rows);
+        wg__parallel_for(count, 1 + WG__GRAIN / 4 / (classes + 1), run_losses, &rows);
         if (rows.cotangent && add_gradients(job, begin, &chunk) < 0)
             return -1;
     }

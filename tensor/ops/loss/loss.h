@@ -73,9 +73,6 @@ void wg__reduce_losses(const wg__loss_rows *job, int64_t rows, char *out);
 void wg__class_losses(int64_t begin, int64_t end, void *job);
 void wg__class_gradients(int64_t begin, int64_t end, void *job);
 
-/* The grain of the parallel loops: rows for a task. */
-int64_t wg__loss_rows_at_once(int64_t width);
-
 /* Class targets for samples of 3, 4 or 5 rows, some of them ignored; for more rows, random classes
  * below 2^13. */
 wg_tensor *wg__sample_targets(wg_generator *generator, int ndim, const int64_t *shape);

@@ -14,23 +14,6 @@ static void insert_axis(wg__axes *axes, wg__stepped_axis added) {
     axes->axis[place] = added;
 }
 
-/* Merges neighbours that one stride can walk. At least one axis remains, possibly of size 1. */
-static void merge_axes(wg__axes *axes) {
-    if (axes->count == 0)
-        insert_axis(axes, (wg__stepped_axis){.size = 1, .out = 1});
-    int last = 0;
-    for (int i = 1; i < axes->count; i++) {
-        wg__stepped_axis *outer = &axes->axis[last], inner = axes->axis[i];
-        if (outer->in == inner.in * inner.size && outer->out == inner.out * inner.size) {
-            inner.size *= outer->size;
-            *outer = inner;
-        } else {
-            axes->axis[++last] = inner;
-        }
-    }
-    axes->count = last + 1;
-}
-
 wg__axes wg__axes_of(const wg_tensor *x, int64_t mask, bool reduced) {
     wg__axes axes = {0};
     int64_t out = 1;
@@ -42,7 +25,21 @@ wg__axes wg__axes_of(const wg_tensor *x, int64_t mask, bool reduced) {
             insert_axis(&axes, (wg__stepped_axis){size, x->strides[i], reduced ? 0 : out});
         out *= size;
     }
-    merge_axes(&axes);
+    if (axes.count == 0)
+        insert_axis(&axes, (wg__stepped_axis){.size = 1, .out = 1});
+
+    /* Merge neighbours that one stride can walk. */
+    int last = 0;
+    for (int i = 1; i < axes.count; i++) {
+        wg__stepped_axis *outer = &axes.axis[last], inner = axes.axis[i];
+        if (outer->in == inner.in * inner.size && outer->out == inner.out * inner.size) {
+            inner.size *= outer->size;
+            *outer = inner;
+        } else {
+            axes.axis[++last] = inner;
+        }
+    }
+    axes.count = last + 1;
     return axes;
 }
 
