@@ -392,7 +392,8 @@ static int make_sample(int index, int rank, role result, wg_generator *generator
         const role role = role_of(result, i);
         int64_t shape[FEWEST + AXES] = {role == WEIGHT ? e->out : e->images, channels[role]};
         memcpy(shape + FEWEST, e->options.sizes[role], sizeof e->options.sizes[role]);
-        sample->inputs[i] = wg__sample_normal(generator, rank + FEWEST, shape);
+        wg_tensor *x = wg__sample_normal(generator, rank + FEWEST, shape);
+        sample->inputs[i] = index == EXAMPLES ? wg_cast(x, WG_F32) : x;
     }
     const bool bias = index % 3 != 1 && result != WEIGHT; /* not in number 1 and the benchmark */
     if (bias)
@@ -406,11 +407,7 @@ static int make_sample(int index, int rank, role result, wg_generator *generator
         return index < EXAMPLES ? make_sample(index, RANK, RESULT, generator, sample) : 0;         \
     }                                                                                              \
     static int NAME##RANK##d_bench(wg_generator *generator, wg_sample *sample) {                   \
-        if (make_sample(EXAMPLES, RANK, RESULT, generator, sample) < 0)                            \
-            return -1;                                                                             \
-        for (int i = 0; i < 2; i++)                                                                \
-            sample->inputs[i] = wg_cast(sample->inputs[i], WG_F32);                                \
-        return wg__sample_status(sample, 2);                                                       \
+        return make_sample(EXAMPLES, RANK, RESULT, generator, sample);                             \
     }
 #define SAMPLES(NAME, RESULT)                                                                      \
     SAMPLES_OF(NAME, RESULT, 1) SAMPLES_OF(NAME, RESULT, 2) SAMPLES_OF(NAME, RESULT, 3)

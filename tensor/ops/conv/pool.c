@@ -486,7 +486,8 @@ static int make_sample(int index, int rank, bool of_input, wg__sampler make,
     int64_t shape[2 + AXES] = {e->leading[0], e->leading[1]};
     memcpy(shape + 2, of_input ? e->options.count : e->options.size, sizeof e->options.size);
     sample->options = &e->options;
-    sample->inputs[0] = make(generator, 2 + rank, shape);
+    wg_tensor *x = make(generator, 2 + rank, shape);
+    sample->inputs[0] = index == EXAMPLES ? wg_cast(x, WG_F32) : x;
     return wg__sample_status(sample, 1);
 }
 
@@ -496,10 +497,7 @@ static int make_sample(int index, int rank, bool of_input, wg__sampler make,
         return index < EXAMPLES ? make_sample(index, RANK, OF_INPUT, MAKE, generator, sample) : 0; \
     }                                                                                              \
     static int NAME##RANK##d_bench(wg_generator *generator, wg_sample *sample) {                   \
-        if (make_sample(EXAMPLES, RANK, OF_INPUT, MAKE, generator, sample) < 0)                    \
-            return -1;                                                                             \
-        sample->inputs[0] = wg_cast(sample->inputs[0], WG_F32);                                    \
-        return wg__sample_status(sample, 1);                                                       \
+        return make_sample(EXAMPLES, RANK, OF_INPUT, MAKE, generator, sample);                     \
     }
 #define SAMPLES(NAME, OF_INPUT, MAKE)                                                              \
     SAMPLES_OF(NAME, 1, OF_INPUT, MAKE)                                                            \

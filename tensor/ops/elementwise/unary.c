@@ -160,12 +160,15 @@ static int clamp_infer(wg_call *call) {
     return wg__infer_float(call);
 }
 
+/* A scalar to compare the elements of x with. */
+static wg_tensor *limit(const wg_call *call, double value) {
+    return wg_scalar(call->input_specs[0].dtype == WG_F64 ? WG_F64 : WG_F32, value);
+}
+
 static int clamp_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     const clamp_options *options = call->options;
-    const wg_dtype dtype = call->input_specs[0].dtype == WG_F64 ? WG_F64 : WG_F32;
-    wg_tensor *x = call->inputs[0];
-    wg_tensor *inside = wg_logical_and(wg_ge(x, wg_scalar(dtype, options->low)),
-                                       wg_le(x, wg_scalar(dtype, options->high)));
+    wg_tensor *x = call->inputs[0], *low = limit(call, options->low);
+    wg_tensor *inside = wg_logical_and(wg_ge(x, low), wg_le(x, limit(call, options->high)));
     gradients[0] = wg_where(inside, cotangents[0], wg_scalar(wg_tensor_dtype(cotangents[0]), 0));
     return wg__vjp_status();
 }
@@ -282,11 +285,6 @@ static int map_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **grad
                            .options_size = sizeof(wg__map), .infer = map_infer,                    \
                            .batch = wg_batch_aligned, .forward = map_forward,                      \
                            .jvp = wg__jvp_diagonal, .sample = NAME##_sample, .bench = NAME##_bench
-
-/* A scalar to compare the elements of x with. */
-static wg_tensor *limit(const wg_call *call, double value) {
-    return wg_scalar(call->input_specs[0].dtype == WG_F64 ? WG_F64 : WG_F32, value);
-}
 
 /* The decomposition of leaky_relu and elu: x above 0, else p times a function of x. Above 0, where
  * e^x is not used, 0 replaces x in it: its derivative could be infinite. */

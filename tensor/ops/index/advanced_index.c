@@ -438,35 +438,27 @@ static int index_decompose(wg_call *call) {
 /* Broadcast pairs of indices, masks over two axes and one axis, a slice between indices, a scalar,
  * an empty index. */
 static int index_sample(int index, wg_generator *generator, wg_sample *sample) {
+    static const int counts[] = {3, 2, 2, 4, 3, 2};
     if (index >= 6)
         return 0;
     wg_tensor **in = sample->inputs;
     in[0] = wg__sample_normal(generator, 3, (int64_t[]){3, 4, 2});
-    wg_tensor *mask = wg_cast(wg_randint(generator, 0, 2, 2, (int64_t[]){3, 4}), WG_BOOL);
-    switch (index) {
-    case 0:
+    wg_tensor *mask = wg__sample_truth(generator, 2, (int64_t[]){3, 4});
+    if (index == 0) {
         in[1] = wg_randint(generator, -3, 3, 2, (int64_t[]){2, 1});
         in[2] = wg_randint(generator, 0, 4, 1, (int64_t[]){3});
-        return wg__sample_status(sample, 3);
-    case 1:
-        in[1] = mask;
-        return wg__sample_status(sample, 2);
-    case 2:
-        in[1] = wg_select(mask, 1, 0);
-        return wg__sample_status(sample, 2);
-    case 3:
+    } else if (index == 3) {
         in[1] = wg_randint(generator, 0, 3, 1, (int64_t[]){5});
         in[3] = wg_randint(generator, 0, 2, 1, (int64_t[]){5});
-        sample->input_count = 4;
-        return in[1] != NULL && in[3] != NULL ? 1 : -1;
-    case 4:
+    } else if (index == 4) {
         in[2] = wg_scalar(WG_I64, -1);
-        sample->input_count = 3;
-        return in[2] != NULL ? 1 : -1;
-    default:
-        in[1] = wg_empty(WG_I64, 1, (int64_t[]){0});
-        return wg__sample_status(sample, 2);
+    } else {
+        in[1] = index == 1   ? mask
+                : index == 2 ? wg_select(mask, 1, 0)
+                             : wg_empty(WG_I64, 1, (int64_t[]){0});
     }
+    sample->input_count = counts[index];
+    return in[0] && (in[1] || index == 4) && in[counts[index] - 1] ? 1 : -1;
 }
 
 static wg_tensor *below_256(wg_generator *generator, int ndim, const int64_t *shape) {

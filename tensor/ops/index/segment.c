@@ -118,8 +118,11 @@ static bool order_rows(int64_t count, const int64_t *ids, int64_t segments, int6
     return sorted;
 }
 
-static int reduce_segments(wg_call *call, wg__range_body f32, wg__range_body f64) {
+/* segment_max alone saves its output. */
+static int segment_forward(wg_call *call) {
     const segment_options *options = call->options;
+    const bool is_max = call->op->saves_outputs != 0;
+    const wg__range_body f32 = is_max ? max_f32 : sum_f32, f64 = is_max ? max_f64 : sum_f64;
     if (wg__check_index_range(call, 1, options->segments) < 0)
         return -1;
     wg_tensor *x = wg_contiguous(call->inputs[0]), *ids = wg_contiguous(call->inputs[1]);
@@ -169,15 +172,11 @@ WG__LARGE_BY(segment, segment_options, (wg__sample_f32, below_4096), "65536 64, 
 
 #define SEGMENT(NAME)                                                                              \
     .options_size = sizeof(segment_options), .differentiable = 1, .infer = segment_infer,          \
-    .forward = NAME##_forward, .vjp = NAME##_vjp, .jvp = NAME##_jvp, .sample = segment_sample,     \
+    .forward = segment_forward, .vjp = NAME##_vjp, .jvp = NAME##_jvp, .sample = segment_sample,    \
     .bench = segment_bench
 
 /* ---- segment_sum: the sum, or the mean, of the rows of each segment.
  * dx = g[ids]; of the mean, divided by the number of rows. ---- */
-
-static int segment_sum_forward(wg_call *call) {
-    return reduce_segments(call, sum_f32, sum_f64);
-}
 
 static int segment_sum_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     const segment_options *options = call->options;
@@ -209,10 +208,6 @@ static const wg_op segment_sum = {
 
 /* ---- segment_max: the largest, or the smallest, of the rows of each segment, element by element.
  * dx = g where x is the largest, shared by ties. ---- */
-
-static int segment_max_forward(wg_call *call) {
-    return reduce_segments(call, max_f32, max_f64);
-}
 
 /* 1 over the number of ties where x is the largest, 0 elsewhere: the shape of x. */
 static wg_tensor *shares(const wg_call *call) {
