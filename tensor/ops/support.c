@@ -345,11 +345,10 @@ int wg__sample_binary(int index, wg_generator *generator, wg_sample *sample, wg_
 }
 
 int wg__bench_one(wg_generator *generator, wg_sample *sample) {
-    const wg__sampler make = wg__sample_f32;
-    return wg__sample_shapes(generator, sample, "4194304", 1, &make);
+    return wg__sample_shapes(generator, sample, "4194304", 1, (wg__sampler[]){wg__sample_f32});
 }
 
 int wg__bench_two(wg_generator *generator, wg_sample *sample) {
-    const wg__sampler make = wg__sample_f32;
-    return wg__sample_shapes(generator, sample, "4194304, 4194304", 1, &make);
+    const wg__sampler make[] = {wg__sample_f32};
+    return wg__sample_shapes(generator, sample, "4194304, 4194304", 1, make);
 }

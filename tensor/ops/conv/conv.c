@@ -195,8 +195,7 @@ static phase transpose_axis(const wg__window_axis *of, int64_t begin, wg__window
     return phase;
 }
 
-/* Copies the taps of a phase, from (O, C, taps) of a convolution to (groups C, O / groups, taps).
- */
+/* Copies the taps of a phase: (O, C, taps) of a convolution to (groups C, O / groups, taps). */
 static void transpose_weight(const wg__correlation *of, const wg__correlation *to,
                              const phase *phases, const char *weight, char *copy) {
     const int64_t size = (int64_t)wg_dtype_size(of->dtype);

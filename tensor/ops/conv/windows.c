@@ -171,8 +171,7 @@ typedef struct run {
     int64_t offset, bytes; /* of the first output, in elements */
 } run;
 
-/* Writes the runs of `count` outputs of all images, from output `first` on; returns their number.
- */
+/* Writes the runs of `count` outputs of all images, from `first` on; returns their number. */
 static int64_t runs_of(const windows *w, int64_t first, int64_t count, run *runs) {
     const wg__window_axis *axes = w->of->axes;
     int64_t image = first / w->outputs, rest = first % w->outputs, n = 0;

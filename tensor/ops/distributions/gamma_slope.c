@@ -17,8 +17,7 @@
 #include "tensor/ops/support.h"
 #include "tensor/simd/simd.h"
 
-/* The highest derivative of s, and the coefficients it needs: s itself needs the derivative of P.
- */
+/* The highest derivative of s, and its coefficients: s itself needs the derivative of P. */
 enum { ORDERS = 2, COEFFICIENTS = ORDERS + 2 };
 
 /* Inlined, so that `count` is a constant. */

@@ -292,8 +292,7 @@ wg_tensor *wg_one_hot(wg_tensor *index, int64_t classes) {
     return wg_scope_end(&scope, wg_apply_one(&one_hot, 1, &index, &classes));
 }
 
-/* ==== NumPy's take and take_along_axis: indices broadcast, negative ones count from the end ====
- */
+/* ==== NumPy's take and take_along_axis: negative indices count from the end. ==== */
 
 static int check_take_index(wg_call *call) {
     const wg_dtype dtype = call->input_specs[1].dtype;

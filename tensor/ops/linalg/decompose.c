@@ -71,10 +71,9 @@ static int iterate(const wg_call *call, wg__lapack *job, wg__lapack_routine rout
                              wg__matrix_text(text, sizeof text, call, job->matrix));
 }
 
-/* ---- cholesky: A = L L^T with a lower triangle L.   With Phi(X), the lower triangle of X with
- * half of its diagonal: dL = L Phi(L^-1 dA L^-T), and dA = the symmetric part of L^-T Phi(L^T g)
- * L^-1. ----
- */
+/* ---- cholesky: A = L L^T with a lower triangle L.
+ * dL = L Phi(L^-1 dA L^-T), dA = the symmetric part of L^-T Phi(L^T g) L^-1, where Phi(X) is the
+ * lower triangle of X with half of its diagonal. ---- */
 
 static int cholesky_forward(wg_call *call) {
     wg_tensor *a = wg__symmetric_part(call->inputs[0]); /* row-major equals column-major */
@@ -160,10 +159,10 @@ wg_tensor *wg_cholesky(wg_tensor *a, bool upper) {
     return upper ? wg__transposed(l) : l;
 }
 
-/* ---- qr: A = Q R with Q^T Q = 1 and an upper triangle R, for M >= N.   With C = dA R^-1 and the
- * skew matrix W that has the part of Q^T C below the diagonal: dQ = C - Q (Q^T C - W), dR = (Q^T C
- * - W) R.   With M = R gR^T - gQ^T Q and S = M below the diagonal and on it, mirrored: dA = (gQ + Q
- * S) R^-T. ---- */
+/* ---- qr: A = Q R with Q^T Q = 1 and an upper triangle R, for M >= N.
+ * dQ = C - Q (Q^T C - W), dR = (Q^T C - W) R, with C = dA R^-1 and the skew matrix W that equals
+ * Q^T C below the diagonal.
+ * dA = (gQ + Q S) R^-T, with the lower triangle of M = R gR^T - gQ^T Q, mirrored, as S. ---- */
 
 enum { Q, R };
 
@@ -280,10 +279,9 @@ int wg_qr(wg_tensor *a, bool complete, wg_tensor **q, wg_tensor **r) {
     return status;
 }
 
-/* ---- eigh: A = V diag(w) V^T.   With P = V^T dA V and F_ij = 1 / (w_j - w_i), 0 where i = j: dw =
- * the diagonal of P, dV = V (F o P).   dA = the symmetric part of V (diag(gw) + F o V^T gV) V^T.
- * ----
- */
+/* ---- eigh: A = V diag(w) V^T.   With P = V^T dA V and F_ij = 1 / (w_j - w_i), 0 where i = j:
+ * dw = the diagonal of P, dV = V (F o P),
+ * dA = the symmetric part of V (diag(gw) + F o V^T gV) V^T. ---- */
 
 enum { W, V };
 
@@ -384,9 +382,7 @@ wg_tensor *wg_eigvalsh(wg_tensor *a) {
  *     dA = U [(F o skew(U^T gU)) S + S (F o skew(V^T gV)) + diag(gS)] V^T
  *          + (1 - U U^T) gU / S V^T + U / S gV^T (1 - V V^T),   skew(X) = X - X^T
  *
- * (Townsend 2016). The terms with 1 - U U^T exist for M > N, the terms with 1 - V V^T for M < N.
- * ----
- */
+ * (Townsend 2016). 1 - U U^T is 0 unless M > N, and 1 - V V^T is 0 unless M < N. ---- */
 
 enum { U, S, VT };
 

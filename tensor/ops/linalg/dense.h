@@ -38,8 +38,7 @@ static inline wg__product wg__product_of(wg_dtype dtype, int64_t m, int64_t n, i
 /* wg_op.flops of a product: output 0 has an element for each sum over the last axis of input 0. */
 double wg__matmul_flops(const wg_call *call);
 
-/* Adds the sum of all rows to `sums` (columns). The column_stride must be 1. -1 if out of memory.
- */
+/* Adds the sum of all rows, of column_stride 1, to `sums` (columns). -1 if out of memory. */
 int wg__add_row_sums(const wg__rows *rows, wg_tensor *sums);
 
 #endif

@@ -84,8 +84,7 @@ WG__LARGE_BY(system, triangular_options, (wg__sample_large_matrices, wg__sample_
              "64 128 128, 64 128 128", true, false)
 
 /* ---- solve: A X = B.   dB = A^-T g, dA = -dB X^T; in forward mode A^-1 (dB - dA X).
- * ---- solve_triangular: T X = B with one triangle T of A; dA is the same triangle of -dB X^T. ----
- */
+ * ---- solve_triangular: T X = B with one triangle T of A; dA = the triangle of -dB X^T. ---- */
 
 enum { A, B };
 

@@ -1,6 +1,5 @@
 /* Cross-entropy over rows of logits, fused, and nll_loss, of log probabilities. Backward of the
- * fused ops needs the logits, and one number for each row; the gradient may overwrite the logits.
- */
+ * fused ops needs the logits and a number for each row; the gradient may overwrite the logits. */
 #include "tensor/ops/elementwise/elementwise.h"
 #include "tensor/ops/index/indexing.h"
 #include "tensor/ops/loss/loss.h"

@@ -8,8 +8,7 @@
  *     dx = g weight  dweight += g^T x <--- g
  *
  * While recording, forward computes losses and gradients chunk by chunk, for a cotangent of 1.
- * Backward multiplies the gradients by the actual cotangent. The chunks depend on the shapes alone.
- */
+ * Backward multiplies the gradients by the cotangent. The chunks depend on the shapes alone. */
 #include "tensor/ops/linalg/dense.h"
 #include "tensor/ops/loss/loss.h"
 #include "tensor/ops/support.h"

@@ -51,7 +51,7 @@ static wg_tensor *between(wg_generator *generator, int ndim, const int64_t *shap
 
 WG__SHAPES(compare, (wg__sample_distinct, between), "2 3 2, 2 3 2", "1 1 5, 1 1 5", "3 1 1, 3 1 1")
 
-/* ---- Kernels: of the difference d = x - target and the number beta ---- */
+/* ---- Kernels: of the difference d = x - target and the number beta, 0 without options ---- */
 
 /* The loops of y = LOSS and of dx = g SLOPE. g is often one number for all elements, of stride
  * 0. */
@@ -68,7 +68,7 @@ WG__SHAPES(compare, (wg__sample_distinct, between), "2 3 2, 2 3 2", "1 1 5, 1 1 
     }                                                                                              \
     static void NAME(int64_t n, char *const *data, const int64_t *strides, const void *context) {  \
         const int64_t size = (int64_t)sizeof(TYPE);                                                \
-        const TYPE beta = (TYPE) * (const double *)context;                                        \
+        const TYPE beta = context ? (TYPE) * (const double *)context : 0;                          \
         if (strides[1] == size && strides[2] == size)                                              \
             NAME##_at(n, data, 1, 1, beta);                                                        \
         else                                                                                       \
@@ -88,7 +88,7 @@ WG__SHAPES(compare, (wg__sample_distinct, between), "2 3 2, 2 3 2", "1 1 5, 1 1 
     static void NAME##_slope(int64_t n, char *const *data, const int64_t *strides,                 \
                              const void *context) {                                                \
         const int64_t size = (int64_t)sizeof(TYPE);                                                \
-        const TYPE beta = (TYPE) * (const double *)context;                                        \
+        const TYPE beta = context ? (TYPE) * (const double *)context : 0;                          \
         const bool dense = strides[1] == size && strides[2] == size;                               \
         if (dense && strides[3] == size)                                                           \
             NAME##_slope_at(n, data, 1, 1, 1, beta);                                               \
@@ -107,7 +107,7 @@ WG__SHAPES(compare, (wg__sample_distinct, between), "2 3 2, 2 3 2", "1 1 5, 1 1 
     static const wg__loop NAME##_slope_loops[WG_DTYPE_COUNT] = {                                   \
         [WG_F32] = NAME##_f32_slope, [WG_F64] = NAME##_f64_slope};                                 \
     static int NAME##_forward(wg_call *call) {                                                     \
-        return wg__elementwise_call(call, NAME##_loops, call->options ? call->options : &no_beta); \
+        return wg__elementwise_call(call, NAME##_loops, call->options);                            \
     }                                                                                              \
     static int NAME##_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {    \
         return compare_vjp(call, NAME##_slope_loops, cotangents[0], gradients);                    \
@@ -118,15 +118,12 @@ WG__SHAPES(compare, (wg__sample_distinct, between), "2 3 2, 2 3 2", "1 1 5, 1 1 
                                      .forward = NAME##_forward, .vjp = NAME##_vjp,                 \
                                      .decompose = NAME##_decompose
 
-static const double no_beta = 0;
-
 static int compare_vjp(wg_call *call, const wg__loop *loops, wg_tensor *g, wg_tensor **gradients) {
     wg_tensor *x = call->inputs[0], *target = call->inputs[1];
     wg_tensor *dx = wg_empty_like(x);
     if (dx == NULL)
         return -1;
-    wg__elementwise(4, (wg_tensor *[]){dx, x, target, g}, loops,
-                    call->options ? call->options : &no_beta);
+    wg__elementwise(4, (wg_tensor *[]){dx, x, target, g}, loops, call->options);
     if (wg__wants(call, 0))
         gradients[0] = dx;
     if (wg__wants(call, 1))

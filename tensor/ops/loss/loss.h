@@ -64,8 +64,7 @@ wg__loss_rows wg__loss_rows_of(const wg__loss_options *options, wg_dtype dtype, 
 /* The divisor of the sum of the losses: 1, N, or for class targets the sum of their weights. */
 double wg__loss_denominator(const wg__loss_rows *job, int64_t rows);
 
-/* Writes the output of the op: the losses of the rows, reduced or not, in the dtype of the logits.
- */
+/* Writes the output of the op: the losses of the rows, reduced or not, as the logits' dtype. */
 void wg__reduce_losses(const wg__loss_rows *job, int64_t rows, char *out);
 
 /* Bodies of parallel loops over rows with class targets. The gradients need the log sums that the

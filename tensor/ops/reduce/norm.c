@@ -563,8 +563,8 @@ wg_tensor *wg__as_channels(wg_tensor *vector, const wg_tensor *x) {
 /* ---- batch_norm: with n values of a channel, s = 1 / sqrt(variance + eps) and h = (x - mean) s,
  *
  *     y = h weight + bias,   dbias = sum g,   dweight = sum g h,
- *     dx = s weight (g - sum(g) / n - h sum(g h) / n) + dmean / n + 2 (x - mean) dvariance / n ----
- */
+ *     dx = s weight (g - sum(g) / n - h sum(g h) / n)
+ *          + dmean / n + 2 (x - mean) dvariance / n ---- */
 
 enum { Y, MEAN, VARIANCE };
 
@@ -692,9 +692,8 @@ int wg_batch_norm_op(wg_tensor *x, wg_tensor *weight, wg_tensor *bias, double ep
 /* ---- normalize_channels: with s = 1 / sqrt(variance + eps),
  *
  *     y = (x - mean) s weight + bias,   dx = g s weight,   dmean = -s weight sum g,
- *     dvariance = -s^3 weight sum g (x - mean) / 2, dweight = s sum g (x - mean), dbias = sum g
- * ----
- */
+ *     dvariance = -s^3 weight sum g (x - mean) / 2,
+ *     dweight = s sum g (x - mean), dbias = sum g ---- */
 
 enum { GIVEN_MEAN = 1, GIVEN_VARIANCE, GIVEN_WEIGHT, GIVEN_BIAS };
 

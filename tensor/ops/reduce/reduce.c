@@ -520,8 +520,7 @@ static int norm_forward(wg_call *call) {
     return y ? wg_copy_(call->outputs[0], y) : -1;
 }
 
-/* dy/dx; NULL for p = 0. For p = +-inf the elements with |x| = y, or with NaN, share the gradient.
- */
+/* dy/dx; NULL for p = 0. For p = +-inf the elements with |x| = y, or with NaN, share it. */
 static wg_tensor *norm_derivative(wg_call *call) {
     const double p = ((const norm_options *)call->options)->p;
     wg_tensor *x = call->inputs[0], *y = with_axes(call->outputs[0], call);

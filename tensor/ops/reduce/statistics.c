@@ -142,8 +142,7 @@ wg_tensor *wg_nanquantile(wg_tensor *x, wg_tensor *q, int axis, bool keepdim,
     return quantile_of(&nanquantile, x, q, axis, keepdim, interpolation);
 }
 
-/* ---- histc: the number of elements in each of `bins` bins of equal width, from low to high. ----
- */
+/* ---- histc: the number of elements in each of `bins` equal bins from low to high. ---- */
 
 typedef struct histc_options {
     int64_t bins;
