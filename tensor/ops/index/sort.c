@@ -27,19 +27,6 @@ static inline uint32_t key_f32(float x) {
     return bits >> 31 ? ~bits : bits | (uint32_t)1 << 31;
 }
 
-/* The lower half is constant, so that its passes are skipped. */
-static inline uint32_t key_bf16(uint16_t x) {
-    return key_f32(wg__bf16_to_f32(x)) | 0xffff;
-}
-
-static inline uint32_t key_i32(int32_t x) {
-    return (uint32_t)x ^ (uint32_t)1 << 31;
-}
-
-static inline uint32_t key_u8(uint8_t x) {
-    return x;
-}
-
 static inline uint64_t key_f64(double x) {
     uint64_t bits;
     if (x != x)
@@ -47,10 +34,6 @@ static inline uint64_t key_f64(double x) {
     x += 0.0;
     memcpy(&bits, &x, sizeof bits);
     return bits >> 63 ? ~bits : bits | (uint64_t)1 << 63;
-}
-
-static inline uint64_t key_i64(int64_t x) {
-    return (uint64_t)x ^ (uint64_t)1 << 63;
 }
 
 typedef uint64_t narrow;
@@ -98,23 +81,27 @@ static size_t entry_size(wg_dtype dtype, int64_t n) {
     return wg_dtype_size(dtype) <= 4 && n <= UINT32_MAX ? sizeof(narrow) : sizeof(wide);
 }
 
+/* The entries of elements x of TYPE. The lower half of a bf16 key is constant, so that its passes
+ * are skipped. */
 #define FILL(NAME, ENTRY, UNSIGNED, TYPE, KEY)                                                     \
-    static void NAME(int64_t n, const void *x, bool descending, void *to) {                        \
+    static void NAME(int64_t n, const void *from, bool descending, void *to) {                     \
         const UNSIGNED flip = descending ? (UNSIGNED)-1 : 0;                                       \
-        for (int64_t i = 0; i < n; i++)                                                            \
-            ((ENTRY *)to)[i] = ENTRY##_entry(KEY(((const TYPE *)x)[i]), flip, i);                  \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const TYPE x = ((const TYPE *)from)[i];                                                \
+            ((ENTRY *)to)[i] = ENTRY##_entry(KEY, flip, i);                                        \
+        }                                                                                          \
     }
 
-FILL(narrow_f32, narrow, uint32_t, float, key_f32)
-FILL(narrow_bf16, narrow, uint32_t, uint16_t, key_bf16)
-FILL(narrow_i32, narrow, uint32_t, int32_t, key_i32)
-FILL(narrow_u8, narrow, uint32_t, uint8_t, key_u8)
-FILL(wide_f32, wide, uint64_t, float, key_f32)
-FILL(wide_bf16, wide, uint64_t, uint16_t, key_bf16)
-FILL(wide_i32, wide, uint64_t, int32_t, key_i32)
-FILL(wide_u8, wide, uint64_t, uint8_t, key_u8)
-FILL(wide_f64, wide, uint64_t, double, key_f64)
-FILL(wide_i64, wide, uint64_t, int64_t, key_i64)
+FILL(narrow_f32, narrow, uint32_t, float, key_f32(x))
+FILL(narrow_bf16, narrow, uint32_t, uint16_t, key_f32(wg__bf16_to_f32(x)) | 0xffff)
+FILL(narrow_i32, narrow, uint32_t, int32_t, (uint32_t)x ^ (uint32_t)1 << 31)
+FILL(narrow_u8, narrow, uint32_t, uint8_t, x)
+FILL(wide_f32, wide, uint64_t, float, key_f32(x))
+FILL(wide_bf16, wide, uint64_t, uint16_t, key_f32(wg__bf16_to_f32(x)) | 0xffff)
+FILL(wide_i32, wide, uint64_t, int32_t, (uint32_t)x ^ (uint32_t)1 << 31)
+FILL(wide_u8, wide, uint64_t, uint8_t, x)
+FILL(wide_f64, wide, uint64_t, double, key_f64(x))
+FILL(wide_i64, wide, uint64_t, int64_t, (uint64_t)x ^ (uint64_t)1 << 63)
 
 typedef void (*fill)(int64_t n, const void *x, bool descending, void *to);
 

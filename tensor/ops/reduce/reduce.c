@@ -325,7 +325,6 @@ static wg_tensor *from_lines(wg_tensor *lines, const int64_t *order, const wg_sp
 }
 
 typedef struct others_job {
-    wg_dtype dtype;
     int64_t n; /* elements of a line */
     const void *x;
     void *y;
@@ -351,7 +350,8 @@ enum { LINES = 4 }; /* lines computed together, so that their multiplications ov
                 after[l] *= (double)x[l * n + i];                                                  \
             }                                                                                      \
     }                                                                                              \
-    static void NAME(int64_t begin, int64_t end, const others_job *job) {                          \
+    static void NAME(int64_t begin, int64_t end, void *context) {                                  \
+        const others_job *job = context;                                                           \
         const TYPE *x = job->x;                                                                    \
         TYPE *y = job->y;                                                                          \
         for (; begin + LINES <= end; begin += LINES)                                               \
@@ -362,11 +362,6 @@ enum { LINES = 4 }; /* lines computed together, so that their multiplications ov
 
 OTHERS(others_f32, float)
 OTHERS(others_f64, double)
-
-static void run_others(int64_t begin, int64_t end, void *context) {
-    const others_job *job = context;
-    (job->dtype == WG_F32 ? others_f32 : others_f64)(begin, end, job);
-}
 
 /* For each element the product of all other elements over the axes, without a division: the product
  * of the elements before it times the product of the elements after it. Made of recorded ops; with
@@ -389,8 +384,9 @@ static wg_tensor *products_of_others(const wg_call *call, bool unrecorded) {
     lines = lines ? wg_contiguous(lines) : NULL;
     wg_tensor *y = lines ? wg__tensor_new(&lines->spec) : NULL;
     if (y && wg__spec_count(&y->spec) > 0) {
-        others_job job = {x->spec.dtype, n, wg__tensor_address(lines), wg__tensor_address(y)};
-        wg__parallel_for(wg__spec_count(&y->spec) / n, 1 + WG__GRAIN / n, run_others, &job);
+        others_job job = {n, wg__tensor_address(lines), wg__tensor_address(y)};
+        wg__parallel_for(wg__spec_count(&y->spec) / n, 1 + WG__GRAIN / n,
+                         x->spec.dtype == WG_F32 ? others_f32 : others_f64, &job);
     }
     return from_lines(y, order, &x->spec);
 }
