@@ -315,16 +315,21 @@ int wg__sample_shapes(wg_generator *generator, wg_sample *sample, const char *sh
     for (const char *at = shapes; at; at = *at == ',' ? at + 1 : NULL) {
         int64_t shape[WG_MAX_DIMS];
         int ndim = 0;
+        char *end;
         for (at += strspn(at, " "); *at >= '0' && *at <= '9'; at += strspn(at, " ")) {
-            char *end;
             shape[ndim++] = strtoll(at, &end, 10);
             at = end;
         }
         wg_tensor *x = NULL;
-        if (*at == '-')
+        const bool absent = *at == '-';
+        if (absent)
             at++;
-        else
-            failed |= !(x = samplers[wg__smaller(inputs, count - 1)](generator, ndim, shape));
+        else if (*at == '<') {
+            x = wg_randint(generator, 0, strtoll(at + 1, &end, 10), ndim, shape);
+            at = end;
+        } else
+            x = samplers[wg__smaller(inputs, count - 1)](generator, ndim, shape);
+        failed |= !x && !absent;
         sample->inputs[inputs++] = x;
     }
     sample->input_count = inputs;

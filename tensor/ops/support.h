@@ -279,7 +279,8 @@ int wg__sample_binary(int index, wg_generator *generator, wg_sample *sample, wg_
     }
 
 /* Makes the inputs of a sample. "2 3, 4, -," lists four inputs: shape (2, 3), shape (4), an absent
- * input and a scalar. Sampler i makes input i; the last sampler also makes all inputs after it.
+ * input and a scalar. "5 <3" is five i64 from 0 to 2. Sampler i makes input i, and the last sampler
+ * also makes all inputs after it.
  * Returns what wg_op.sample returns. */
 int wg__sample_shapes(wg_generator *generator, wg_sample *sample, const char *shapes, int count,
                       const wg__sampler *samplers);

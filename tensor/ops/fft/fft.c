@@ -109,7 +109,7 @@ static int plan_convolution(wg_dtype dtype, tables *all) {
     factor(&all->convolution);
     char *roots = roots_of_unity(dtype, 2 * n), *chirp = wg__alloc_array(n, pair);
     void *conjugate = wg__calloc((size_t)m, pair);
-    void *room = wg__alloc_array(wg__times(2 * m, simd->lanes), pair); /* two buffers */
+    void *room = wg__alloc_array(wg__times(wg__times(2, m), simd->lanes), pair); /* two buffers */
     void *spectrum = wg__alloc_array(m, pair);
     all->memory[1] = roots_of_unity(dtype, m);
     all->memory[2] = chirp;

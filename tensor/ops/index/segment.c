@@ -163,12 +163,7 @@ static int segment_sample(int index, wg_generator *generator, wg_sample *sample)
     return wg__sample_status(sample, 2);
 }
 
-static wg_tensor *below_4096(wg_generator *generator, int ndim, const int64_t *shape) {
-    return wg_randint(generator, 0, 4096, ndim, shape);
-}
-
-WG__LARGE_BY(segment, segment_options, (wg__sample_f32, below_4096), "65536 64, 65536", 4096, false,
-             0)
+WG__LARGE(segment, segment_options, "65536 64, 65536 <4096", 4096, false, 0)
 
 #define SEGMENT(NAME)                                                                              \
     .options_size = sizeof(segment_options), .differentiable = 1, .infer = segment_infer,          \
