@@ -36,9 +36,9 @@ void wg__attention_draw(const wg__attention *at, int64_t query, int64_t first, i
     uint64_t group = (uint64_t)(query * groups_a_query + first / WG__RANDOM_GROUP);
     for (int64_t j = 0; j < n; j++)
         if (at->dtype == WG_F32)
-            ((float *)(void *)factors)[j] = 1;
+            ((float *)factors)[j] = 1;
         else
-            ((double *)(void *)factors)[j] = 1;
+            ((double *)factors)[j] = 1;
     for (int64_t begin = 0; begin < n; begin += WORDS, group += GROUPS) {
         const int64_t count = wg__smaller(n - begin, WORDS);
         const int64_t groups = wg__ceil_divide(count, WG__RANDOM_GROUP);

@@ -49,7 +49,7 @@ static bool check_indices(range *range, int64_t n, const int64_t *index, int64_t
 
 static void find_outside(int64_t n, char *const *data, const int64_t *strides,
                          const void *context) {
-    check_indices((range *)context, n, (const int64_t *)(void *)data[0],
+    check_indices((range *)context, n, (const int64_t *)data[0],
                   strides[0] / (int64_t)sizeof(int64_t));
 }
 

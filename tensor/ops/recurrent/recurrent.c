@@ -231,9 +231,9 @@ static void squash(const job *j, wg_elementwise_op function, int64_t n, const vo
         const job *j = context;                                                                    \
         const int64_t n = j->s.h;                                                                  \
         for (int64_t row = begin; row < end; row++) {                                              \
-            REAL *i = (REAL *)(void *)j->gates + row * 4 * n, *f = i + n, *g = f + n, *o = g + n;  \
-            const REAL *before = (const REAL *)(const void *)j->cell_before + row * n;             \
-            REAL *c = (REAL *)(void *)j->cell + row * n, *h = (REAL *)(void *)j->hidden + row * n; \
+            REAL *i = (REAL *)j->gates + row * 4 * n, *f = i + n, *g = f + n, *o = g + n;          \
+            const REAL *before = (const REAL *)j->cell_before + row * n;                           \
+            REAL *c = (REAL *)j->cell + row * n, *h = (REAL *)j->hidden + row * n;                 \
             squash(j, WG_SIGMOID, 2 * n, i, i);                                                    \
             squash(j, WG_TANH, n, g, g);                                                           \
             squash(j, WG_SIGMOID, n, o, o);                                                        \
@@ -248,14 +248,14 @@ static void squash(const job *j, wg_elementwise_op function, int64_t n, const vo
         const job *j = context;                                                                    \
         const int64_t n = j->s.h;                                                                  \
         for (int64_t row = begin; row < end; row++) {                                              \
-            const REAL *i = (const REAL *)(const void *)j->gates + row * 4 * n;                    \
+            const REAL *i = (const REAL *)j->gates + row * 4 * n;                                  \
             const REAL *f = i + n, *g = f + n, *o = g + n;                                         \
-            const REAL *before = (const REAL *)(const void *)j->cell_before + row * n;             \
-            const REAL *dy = j->dy ? (const REAL *)(const void *)j->dy + row * n : NULL;           \
-            REAL *di = (REAL *)(void *)j->dgates + row * 4 * n, *df = di + n, *dg = df + n;        \
-            REAL *d_o = dg + n, *dh = (REAL *)(void *)j->dhidden + row * n;                        \
-            REAL *dc = (REAL *)(void *)j->dcell + row * n;                                         \
-            squash(j, WG_TANH, n, (const REAL *)(const void *)j->cell + row * n, d_o);             \
+            const REAL *before = (const REAL *)j->cell_before + row * n;                           \
+            const REAL *dy = j->dy ? (const REAL *)j->dy + row * n : NULL;                         \
+            REAL *di = (REAL *)j->dgates + row * 4 * n, *df = di + n, *dg = df + n;                \
+            REAL *d_o = dg + n, *dh = (REAL *)j->dhidden + row * n;                                \
+            REAL *dc = (REAL *)j->dcell + row * n;                                                 \
+            squash(j, WG_TANH, n, (const REAL *)j->cell + row * n, d_o);                           \
             for (int64_t k = 0; k < n; k++) {                                                      \
                 const REAL t = d_o[k], h = dh[k] + (dy ? dy[k] : 0);                               \
                 const REAL c = dc[k] + h * o[k] * (1 - t * t);                                     \
@@ -282,11 +282,11 @@ FOR_BOTH(LSTM_ROWS)
         const job *j = context;                                                                    \
         const int64_t n = j->s.h;                                                                  \
         for (int64_t row = begin; row < end; row++) {                                              \
-            const REAL *a = (const REAL *)(const void *)j->a + row * 3 * n;                        \
-            const REAL *u = (const REAL *)(const void *)j->from_hidden + row * 3 * n;              \
-            const REAL *before = (const REAL *)(const void *)j->before + row * n;                  \
-            REAL *r = (REAL *)(void *)j->gates + row * 4 * n, *z = r + n, *m = z + n, *un = m + n; \
-            REAL *h = (REAL *)(void *)j->hidden + row * n;                                         \
+            const REAL *a = (const REAL *)j->a + row * 3 * n;                                      \
+            const REAL *u = (const REAL *)j->from_hidden + row * 3 * n;                            \
+            const REAL *before = (const REAL *)j->before + row * n;                                \
+            REAL *r = (REAL *)j->gates + row * 4 * n, *z = r + n, *m = z + n, *un = m + n;         \
+            REAL *h = (REAL *)j->hidden + row * n;                                                 \
             for (int64_t k = 0; k < 2 * n; k++)                                                    \
                 r[k] = a[k] + u[k];                                                                \
             squash(j, WG_SIGMOID, 2 * n, r, r);                                                    \
@@ -303,13 +303,13 @@ FOR_BOTH(LSTM_ROWS)
         const job *j = context;                                                                    \
         const int64_t n = j->s.h;                                                                  \
         for (int64_t row = begin; row < end; row++) {                                              \
-            const REAL *r = (const REAL *)(const void *)j->gates + row * 4 * n;                    \
+            const REAL *r = (const REAL *)j->gates + row * 4 * n;                                  \
             const REAL *z = r + n, *m = z + n, *un = m + n;                                        \
-            const REAL *before = (const REAL *)(const void *)j->before + row * n;                  \
-            const REAL *dy = j->dy ? (const REAL *)(const void *)j->dy + row * n : NULL;           \
-            REAL *da = (REAL *)(void *)j->dgates + row * 3 * n;                                    \
-            REAL *du = (REAL *)(void *)j->from_hidden + row * 3 * n;                               \
-            REAL *dh = (REAL *)(void *)j->dhidden + row * n;                                       \
+            const REAL *before = (const REAL *)j->before + row * n;                                \
+            const REAL *dy = j->dy ? (const REAL *)j->dy + row * n : NULL;                         \
+            REAL *da = (REAL *)j->dgates + row * 3 * n;                                            \
+            REAL *du = (REAL *)j->from_hidden + row * 3 * n;                                       \
+            REAL *dh = (REAL *)j->dhidden + row * n;                                               \
             for (int64_t k = 0; k < n; k++) {                                                      \
                 const REAL g = dh[k] + (dy ? dy[k] : 0);                                           \
                 const REAL dm = g * (1 - z[k]) * (1 - m[k] * m[k]);                                \
