@@ -286,11 +286,7 @@ wg_tensor *wg_one_hot(wg_tensor *index, int64_t classes) {
 /* ==== NumPy's take and take_along_axis: negative indices count from the end. ==== */
 
 static int check_take_index(wg_call *call) {
-    const wg_dtype dtype = call->input_specs[1].dtype;
-    if (dtype == WG_I64 || dtype == WG_I32)
-        return 0;
-    return wg__op_fail(call, WG_ERROR_DTYPE, "indices are i64 or i32, not %s; cast operand 1",
-                       wg_dtype_name(dtype));
+    return call->input_specs[1].dtype == WG_I32 ? 0 : wg__check_is_index(call, 1);
 }
 
 /* ---- take_along_axis: y[..i..] = x[..index[..i..]..] along an axis; x and index broadcast along

@@ -70,11 +70,10 @@ int wg__add_row_sums(const wg__rows *rows, wg_tensor *sums) {
     enum { CHUNKS = 32, LEAST_ROWS = 32 };
     if (rows->rows == 0)
         return 0;
-    sum_job job = {.rows = rows, .chunk = 1 + (rows->rows - 1) / CHUNKS};
-    if (job.chunk < LEAST_ROWS)
-        job.chunk = LEAST_ROWS;
-    int64_t chunks = 1 + (rows->rows - 1) / job.chunk;
-    wg_dtype dtype = sums->spec.dtype;
+    sum_job job = {.rows = rows,
+                   .chunk = wg__larger(wg__ceil_divide(rows->rows, CHUNKS), LEAST_ROWS)};
+    const int64_t chunks = wg__ceil_divide(rows->rows, job.chunk);
+    const wg_dtype dtype = sums->spec.dtype;
     job.partial = wg_zeros(dtype, 2, (int64_t[]){chunks, rows->columns});
     if (!job.partial)
         return -1;

@@ -107,8 +107,6 @@ static int pinv_forward(wg_call *call) {
 
 /* x y z, computing first the smaller of the products x y and y z. */
 static wg_tensor *chain(wg_tensor *x, wg_tensor *y, wg_tensor *z) {
-    if (!x || !y || !z)
-        return NULL;
     int64_t xy = wg_tensor_size(x, -2) * wg_tensor_size(y, -1);
     int64_t yz = wg_tensor_size(y, -2) * wg_tensor_size(z, -1);
     return xy <= yz ? wg_matmul(wg_matmul(x, y), z) : wg_matmul(x, wg_matmul(y, z));
@@ -226,11 +224,9 @@ static wg_tensor *pade(wg_tensor *a) {
                                       670442572800.};
     static const double odd_high[] = {40840800., 16380., 1.},
                         even_high[] = {1323241920., 960960., 182.};
-    if (!a)
-        return NULL;
     const int64_t n = wg_tensor_size(a, -1);
     wg_tensor *a2 = wg_matmul(a, a), *a4 = wg_matmul(a2, a2), *a6 = wg_matmul(a4, a2);
-    wg_tensor *const powers[] = {wg_eye(a->spec.dtype, n, n), a2, a4, a6};
+    wg_tensor *const powers[] = {wg_eye(wg_tensor_dtype(a), n, n), a2, a4, a6};
     if (!a6)
         return NULL;
     wg_tensor *odd = wg_add(wg_matmul(a6, sum_of_powers(powers + 1, odd_high, 3)),

@@ -762,10 +762,8 @@ static int normalize_channels_forward(wg_call *call) {
 static void given_gradients(const block *b) {
     const channel_job *job = b->job;
     double mean[COLUMNS], sum[COLUMNS], sum_x[COLUMNS];
-    bool sums = false;
-    for (int i = 0; i < 4; i++)
-        sums |= job->gradients[i] != NULL;
-    if (sums) {
+    char *const *to = job->gradients;
+    if (to[0] || to[1] || to[2] || to[3]) {
         gradient_sums(b, mean, sum, sum_x);
         for (int64_t channel = 0; channel < b->count; channel++) {
             const double s = 1 / sqrt(number(b, job->variance, channel, 0) + job->eps);
