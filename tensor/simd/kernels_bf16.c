@@ -132,18 +132,10 @@ static void pack_tile(int64_t rows, int64_t n, const float *x, int64_t x_stride,
 /* ---- Panels ---- */
 
 /* Packs LANES pairs of LANES rows of the weight: pair i of the rows becomes row i of a panel. The
- * second number of a pair is in the upper half of its word, as in little-endian memory. */
+ * second number of a pair is in the upper half of its word. */
 static inline void pack_pairs(const uint8_t *weight, int64_t stride, uint8_t *to) {
     vector pairs[LANES];
-    WG__UNROLL for (int i = 0; i < LANES; i++) {
-        lanes row;
-        memcpy(&row, weight + i * stride, sizeof row);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-        for (int j = 0; j < LANES; j++)
-            row[j] = (lane)__builtin_bswap32((uint32_t)row[j]);
-#endif
-        pairs[i] = (vector)row;
-    }
+    WG__UNROLL for (int i = 0; i < LANES; i++) pairs[i] = load_words(weight + i * stride);
     transpose_vectors(pairs);
     WG__UNROLL for (int i = 0; i < LANES; i++) {
 #ifdef WG__WORDS_ARE_PAIRS

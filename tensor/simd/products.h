@@ -71,23 +71,16 @@ WG__ALWAYS_INLINE void products_of_rows(const int x_rows, const wg__row_products
 
 static void row_products(int64_t begin, int64_t end, void *context) {
     const wg__row_products *p = context;
+#define OF(rows) products_of_rows(rows, p, begin, end, x, y)
     for (int64_t r = 0; r < p->x_rows; r += WG__ROWS_AT_ONCE) {
         const real *x = (const real *)p->x + r * p->x_stride;
         real *y = (real *)p->y + r * p->y_stride;
-        switch (p->x_rows - r) {
-        case 1:
-            products_of_rows(1, p, begin, end, x, y);
-            break;
-        case 2:
-            products_of_rows(2, p, begin, end, x, y);
-            break;
-        case 3:
-            products_of_rows(3, p, begin, end, x, y);
-            break;
-        default:
-            products_of_rows(WG__ROWS_AT_ONCE, p, begin, end, x, y);
+        const int64_t left = p->x_rows - r;
+        switch (left < WG__ROWS_AT_ONCE ? left : WG__ROWS_AT_ONCE) {
+            WG__CASES(WG__ROWS_AT_ONCE, OF)
         }
     }
+#undef OF
 }
 
 /* Sums of at most this many vectors stay in registers from the first row to the last. */
@@ -209,19 +202,10 @@ static void small_product(int64_t m, int64_t n, int64_t k, double alpha, const v
                 to[j] = from[j * b_column];
         }
         real *to = (real *)c + begin;
-        switch (vectors) { /* a constant number of sums stays in registers */
-        case 1:
-            small_panel(1, m, count, k, alpha, a, a_row, a_column, panel, beta, to, c_row);
-            break;
-        case 2:
-            small_panel(2, m, count, k, alpha, a, a_row, a_column, panel, beta, to, c_row);
-            break;
-        case 3:
-            small_panel(3, m, count, k, alpha, a, a_row, a_column, panel, beta, to, c_row);
-            break;
-        default:
-            small_panel(PANEL, m, count, k, alpha, a, a_row, a_column, panel, beta, to, c_row);
-        }
+#define OF(vectors)                                                                                \
+    small_panel(vectors, m, count, k, alpha, a, a_row, a_column, panel, beta, to, c_row)
+        switch (vectors) { WG__CASES(4, OF) } /* a constant number of sums stays in registers */
+#undef OF
     }
 }
 

@@ -41,9 +41,6 @@ static inline vector numbers_of_bf16(const uint8_t *bytes) {
     typedef uint32_t words __attribute__((vector_size(4 * LANES)));
     halves upper;
     memcpy(&upper, bytes, sizeof upper);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    upper = upper >> 8 | upper << 8;
-#endif
     return (vector)(__builtin_convertvector(upper, words) << 16);
 }
 
@@ -123,23 +120,16 @@ WG__ALWAYS_INLINE void bf16_rows(const int x_rows, const wg__quantized_product *
 }
 
 static void bf16_product(const wg__quantized_product *p, int64_t begin, int64_t end) {
+#define OF(rows) bf16_rows(rows, p, begin, end, x, y)
     for (int64_t r = 0; r < p->x_rows; r += WG__ROWS_AT_ONCE) {
         const real *x = p->x + r * p->x_stride;
         real *y = p->y + r * p->y_stride;
-        switch (p->x_rows - r) {
-        case 1:
-            bf16_rows(1, p, begin, end, x, y);
-            break;
-        case 2:
-            bf16_rows(2, p, begin, end, x, y);
-            break;
-        case 3:
-            bf16_rows(3, p, begin, end, x, y);
-            break;
-        default:
-            bf16_rows(WG__ROWS_AT_ONCE, p, begin, end, x, y);
+        const int64_t left = p->x_rows - r;
+        switch (left < WG__ROWS_AT_ONCE ? left : WG__ROWS_AT_ONCE) {
+            WG__CASES(WG__ROWS_AT_ONCE, OF)
         }
     }
+#undef OF
 }
 
 /* ---- Dequantizing ---- */

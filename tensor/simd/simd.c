@@ -42,23 +42,13 @@ extern const wg__block_kernels wg__block_kernels_dotprod;
 /* In the order of the levels; then the tables for extensions of the last level. Kernels of bf16 and
  * of blocks do not sum over lanes. On arm64 they have the same bits at all levels, so v3 has the
  * kernels of base. */
-static const wg__simd *const of_f32[] = {
-    &wg__simd_f32_base,
-#ifdef WG_SIMD_X86
-    &wg__simd_f32_v3,
-    &wg__simd_f32_v4,
-#elif defined(WG_SIMD_ARM64)
-    &wg__simd_f32_v3,
+static const wg__simd *const of_floats[][2] = {
+    {&wg__simd_f32_base, &wg__simd_f64_base},
+#if defined(WG_SIMD_X86) || defined(WG_SIMD_ARM64)
+    {&wg__simd_f32_v3, &wg__simd_f64_v3},
 #endif
-};
-
-static const wg__simd *const of_f64[] = {
-    &wg__simd_f64_base,
 #ifdef WG_SIMD_X86
-    &wg__simd_f64_v3,
-    &wg__simd_f64_v4,
-#elif defined(WG_SIMD_ARM64)
-    &wg__simd_f64_v3,
+    {&wg__simd_f32_v4, &wg__simd_f64_v4},
 #endif
 };
 
@@ -144,11 +134,11 @@ int wg_set_deterministic(bool on) {
 }
 
 const wg__simd *wg__simd_at(wg_dtype dtype, int index) {
-    return index > (int)highest ? NULL : (dtype == WG_F32 ? of_f32 : of_f64)[index];
+    return index > (int)highest ? NULL : of_floats[index][dtype != WG_F32];
 }
 
 const wg__simd *wg__simd_for(wg_dtype dtype) {
-    return (dtype == WG_F32 ? of_f32 : of_f64)[wg__simd_level_in_use()];
+    return of_floats[wg__simd_level_in_use()][dtype != WG_F32];
 }
 
 const wg__block_kernels *wg__block_kernels_at(int index) {

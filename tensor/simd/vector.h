@@ -373,13 +373,13 @@ WG__PAIR_FUNCTION(vector_hypot, hypot, u05)
 
 /* ---- A switch over numbers of rows, with a copy of a function for each ---- */
 
-/* OF(rows) for 1 to `most` rows, which is 1, 4, 6 or 12. */
+/* In a switch: OF(rows) for 1 to `most` rows, which is 1, 4, 6 or 12. */
 #define WG__CASES(most, OF) WG__JOIN(WG__CASES_, most)(OF)
 
 #define WG__CASE(rows, OF)                                                                         \
     case rows:                                                                                     \
         OF(rows);                                                                                  \
-        return;
+        break;
 
 #define WG__CASES_1(OF) WG__CASE(1, OF)
 #define WG__CASES_4(OF) WG__CASES_1(OF) WG__CASE(2, OF) WG__CASE(3, OF) WG__CASE(4, OF)
