@@ -67,23 +67,18 @@ static bool find_nan(const wg_tensor *x, int64_t *index) {
     }
 }
 
-static bool any_nan(int count, wg_tensor *const *tensors) {
-    int64_t index[WG_MAX_DIMS];
-    for (int i = 0; i < count; i++)
-        if (tensors[i] && find_nan(tensors[i], index))
-            return true;
-    return false;
-}
-
 /* The numbers that the mode searches for, in messages; by finds_infinities. */
 static const char *const searched[] = {"a NaN", "an infinity or a NaN"};
 
-/* The first tensor that has a NaN, or -1. Writes the NaN's index, "(1, 0)", to `where`. */
+/* The first tensor that has a NaN, or -1. Writes the NaN's index, "(1, 0)", to `where` unless that
+ * is NULL. */
 static int first_with_nan(int count, wg_tensor *const *tensors, char *where, size_t size) {
     int64_t index[WG_MAX_DIMS];
     for (int i = 0; i < count; i++) {
         if (!tensors[i] || !find_nan(tensors[i], index))
             continue;
+        if (!where)
+            return i;
         size_t used = (size_t)snprintf(where, size, "(");
         for (int d = 0; d < tensors[i]->spec.ndim; d++)
             used += (size_t)snprintf(where + used, size - used, "%s%lld", d ? ", " : "",
@@ -192,7 +187,7 @@ static const char *caller(char *text, size_t size) {
 int wg__check_forward(const wg_call *call) {
     char where[128], from[320];
     const int j = first_with_nan(call->output_count, call->outputs, where, sizeof where);
-    if (j < 0 || any_nan(call->input_count, call->inputs))
+    if (j < 0 || first_with_nan(call->input_count, call->inputs, NULL, 0) >= 0)
         return 0;
     return wg__op_fail(call, WG_ERROR_ANOMALY,
                        "it made %s of operands without one, in output %d at %s%s",
@@ -203,7 +198,7 @@ int wg__check_jvp(const wg_call *call, wg_tensor *const *tangents,
                   wg_tensor *const *output_tangents) {
     char where[128], from[320];
     const int j = first_with_nan(call->output_count, output_tangents, where, sizeof where);
-    if (j < 0 || any_nan(call->input_count, tangents))
+    if (j < 0 || first_with_nan(call->input_count, tangents, NULL, 0) >= 0)
         return 0;
     return wg__op_fail(
         call, WG_ERROR_ANOMALY,
@@ -233,13 +228,13 @@ static const char *origin_text(const wg__origin *origin, char *text, size_t size
 int wg__check_vjp(const wg_node *node, wg_tensor *const *cotangents, wg_tensor *const *gradients) {
     char where[128], from[448];
     const int i = first_with_nan(node->input_count, gradients, where, sizeof where);
-    if (i < 0 || any_nan(node->output_count, cotangents))
+    if (i < 0 || first_with_nan(node->output_count, cotangents, NULL, 0) >= 0)
         return 0;
     bool saved_nan = false;
     for (int k = 0; k < node->input_count; k++)
-        saved_nan = saved_nan || any_nan(1, &node->inputs[k].tensor);
+        saved_nan = saved_nan || first_with_nan(1, &node->inputs[k].tensor, NULL, 0) >= 0;
     for (int j = 0; j < node->output_count; j++)
-        saved_nan = saved_nan || any_nan(1, &node->outputs[j].tensor);
+        saved_nan = saved_nan || first_with_nan(1, &node->outputs[j].tensor, NULL, 0) >= 0;
     const wg_call call = {
         .op = node->op, .input_count = node->input_count, .input_specs = node->input_specs};
     return wg__op_fail(&call, WG_ERROR_ANOMALY,

@@ -59,10 +59,6 @@ static wg_tangent *highest(const wg_tensor *x) {
     return entry;
 }
 
-static bool is_dual(const wg_tensor *x) {
-    return highest(x) != NULL;
-}
-
 static void set_tangents(wg_tensor *x, wg_tangent *tangents) {
     wg_tangent *before = x->tangents;
     x->tangents = tangents_share(tangents);
@@ -275,7 +271,7 @@ static const wg__forward_hooks forward_hooks = {
     .run_dual = run_dual,
     .share = tangents_share,
     .release = tangents_release,
-    .is_dual = is_dual,
+    .highest = highest,
     .detach_samples = detach_samples,
 };
 

@@ -320,20 +320,15 @@ static int record(const wg_call *call) {
     return 0;
 }
 
-static bool is_leaf(const wg_node *node) {
-    return !node->op;
-}
-
-static const char *maker(const wg_node *node) {
-    return node->op ? node->op->name : "leaf";
+static const wg_op *op_of(const wg_node *node) {
+    return node->op;
 }
 
 static const wg__autograd_hooks autograd_hooks = {
     .record = record,
     .retain = wg__node_retain,
     .release = wg__node_release,
-    .is_leaf = is_leaf,
-    .maker = maker,
+    .op_of = op_of,
 };
 
 int wg_set_requires_grad(wg_tensor *x, bool wanted) {

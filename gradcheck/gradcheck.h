@@ -63,8 +63,7 @@ WG_BEGIN_DECLS
       "wg_detach, wg_tensor_data or recording switched off between the input and the output")      \
     X(ZERO, "vjp", "the gradient is zero where the derivative is not", "what it multiplies by")    \
     X(CONSTANT, "vjp",                                                                             \
-      "the gradient is a constant: the same under any cotangent and for any "                      \
-      "input",                                                                                     \
+      "the gradient is a constant: the same under any cotangent and for any input",                \
       "it has to multiply by cotangents[0]")                                                       \
     X(IGNORES_COTANGENT, "vjp", "the cotangent is ignored: another one gives the same gradient",   \
       "it has to multiply by cotangents[0]")                                                       \
@@ -120,8 +119,7 @@ WG_BEGIN_DECLS
       "the kernel and decompose have to compute the same function")                                \
     X(F32, "forward", "wrong in f32 only",                                                         \
       "the kernel of f32: its constants, types of accumulators, and the loop after the last "      \
-      "whole "                                                                                     \
-      "vector")                                                                                    \
+      "whole vector")                                                                              \
     X(AT_ZERO, "vjp", "wrong where an input is 0",                                                 \
       "divisions by an input or an output, comparisons with 0, and shortcuts for zeros")           \
     X(AT_NEGATIVE_ZERO, "vjp", "wrong where an input is -0",                                       \

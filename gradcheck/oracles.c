@@ -338,21 +338,19 @@ int wg__gradcheck_f32(wg__gradcheck *c, bool only_finite) {
     if (!c->op || c->dtype != WG_F64 || wg__op_exceptions(c->op)->f32_approximates ||
         c->options.no_variants)
         return 0;
-    size_t inputs = (size_t)c->input_count, all = (size_t)c->all_count;
-    size_t coordinates = (size_t)c->wanted.elements;
+    const size_t inputs = (size_t)c->input_count, all = (size_t)c->all_count;
+    const size_t each = all + (size_t)c->wanted.elements;
     f32_check f = {.c = c, .only_finite = only_finite};
     f.inputs = wg__calloc((size_t)(wg__times(3, inputs) + c->wanted.count + 1), sizeof *f.inputs);
     f.weights = wg__calloc((size_t)(wg__times(2, c->weighted.count) + 1), sizeof *f.weights);
     f.specs = wg__calloc((size_t)c->output_count + 1, sizeof *f.specs);
-    double *room = wg__calloc((size_t)(wg__times(4, all + coordinates) + 1), sizeof *room);
+    double *room = wg__calloc((size_t)(wg__times(4, each) + 1), sizeof *room);
     int status = -1;
     if (f.inputs && f.weights && f.specs && room) {
         f.wide = (results){room, room + all};
-        f.narrow = (results){f.wide.gradients + coordinates, NULL};
-        f.narrow.gradients = f.narrow.values + all;
-        f.moved = (results){f.narrow.gradients + coordinates, NULL};
-        f.moved.gradients = f.moved.values + all;
-        f.value_radius = f.moved.gradients + coordinates;
+        f.narrow = (results){room + each, room + each + all};
+        f.moved = (results){room + 2 * each, room + 2 * each + all};
+        f.value_radius = room + 3 * each;
         f.gradient_radius = f.value_radius + all;
         wg_scope scope;
         wg_scope_begin(&scope);

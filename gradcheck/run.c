@@ -18,17 +18,13 @@ static const struct {
 #undef WG_DIAGNOSIS
 };
 
-static size_t known(wg_diagnosis diagnosis) {
-    size_t count = sizeof diagnoses / sizeof *diagnoses;
-    return (size_t)diagnosis < count ? (size_t)diagnosis : (size_t)WG_DIAGNOSIS_WRONG;
-}
-
 const char *wg_diagnosis_name(wg_diagnosis diagnosis) {
-    return diagnoses[known(diagnosis)].name;
+    const size_t count = sizeof diagnoses / sizeof *diagnoses;
+    return diagnoses[(size_t)diagnosis < count ? diagnosis : WG_DIAGNOSIS_WRONG].name;
 }
 
 const char *wg__diagnosis_words(wg_diagnosis diagnosis) {
-    return diagnoses[known(diagnosis)].words;
+    return diagnoses[diagnosis].words;
 }
 
 /* Text that grows in a buffer. */
@@ -93,9 +89,9 @@ int wg__gradcheck_fail(wg__gradcheck *c, wg_diagnosis diagnosis, int input, cons
         append(&t, ": %.400s", wg_error_pending()->message);
     wg_error_clear();
     if (diagnosis != WG_DIAGNOSIS_FAILED)
-        append(&t, ". Diagnosis: %s", diagnoses[known(diagnosis)].words);
-    const char *function = c->found.blames ? c->found.blames : diagnoses[known(diagnosis)].function;
-    const char *advice = diagnoses[known(diagnosis)].advice;
+        append(&t, ". Diagnosis: %s", diagnoses[diagnosis].words);
+    const char *function = c->found.blames ? c->found.blames : diagnoses[diagnosis].function;
+    const char *advice = diagnoses[diagnosis].advice;
     /* A function under check has no vjp, but its ops have. */
     if (*advice && op)
         append(&t, ". Look at %s%s%s", function, *function ? ": " : "", advice);

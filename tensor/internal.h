@@ -220,8 +220,7 @@ typedef struct wg__autograd_hooks {
     int (*record)(const wg_call *call); /* gives the outputs of this call their node */
     void (*retain)(wg_node *node);
     void (*release)(wg_node *node);
-    bool (*is_leaf)(const wg_node *node);
-    const char *(*maker)(const wg_node *node); /* the op's name, or "leaf" */
+    const wg_op *(*op_of)(const wg_node *node); /* NULL: a leaf */
 } wg__autograd_hooks;
 
 extern _Atomic(const wg__autograd_hooks *) wg__autograd;
@@ -231,7 +230,7 @@ typedef struct wg__forward_hooks {
     int (*run_dual)(wg_call *call); /* runs a call with inputs that carry tangents */
     wg_tangent *(*share)(wg_tangent *tangents);
     void (*release)(wg_tangent *tangents);
-    bool (*is_dual)(const wg_tensor *x);
+    wg_tangent *(*highest)(const wg_tensor *x); /* NULL: no tangent of a level that still runs */
     /* Gives y, a detached view, the samples of the tensor with these tangents. 0 or -1 */
     int (*detach_samples)(wg_tensor *y, const wg_tangent *tangents);
 } wg__forward_hooks;

@@ -62,7 +62,7 @@ static int begin_call(wg_call *call, const wg_op *op, int input_count, wg_tensor
             continue;
         dual |= inputs[i]->tangents != NULL;
         if (wg__tensor_is_meta(inputs[i]) &&
-            !(inputs[i]->tangents && wg__forward->is_dual(inputs[i])))
+            !(inputs[i]->tangents && wg__forward->highest(inputs[i])))
             return wg__check_memory(inputs[i], op->name);
     }
 

@@ -49,12 +49,6 @@ wg_quantization wg__quantization_of_a_row(wg_quantization quantization) {
                                                      : quantization;
 }
 
-/* Writes a little-endian word. */
-static void put_16(uint8_t *bytes, uint16_t value) {
-    bytes[0] = (uint8_t)value;
-    bytes[1] = (uint8_t)(value >> 8);
-}
-
 float wg__half_to_f32(uint16_t half) {
     const uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = half >> 10 & 31,
                    fraction = half & 0x3ff;
@@ -100,8 +94,10 @@ void wg__quantize_row(wg_quantization quantization, int64_t count, const float *
     const int64_t block = quantizations[quantization].block,
                   size = quantizations[quantization].bytes;
     for (; count >= block; count -= block, numbers += block, bytes += size) {
+        uint16_t word;
         if (block == 1) {
-            put_16(bytes, wg__f32_to_bf16(*numbers));
+            word = wg__f32_to_bf16(*numbers);
+            memcpy(bytes, &word, sizeof word);
             continue;
         }
         float extreme = 0;
@@ -111,7 +107,8 @@ void wg__quantize_row(wg_quantization quantization, int64_t count, const float *
         const float scale = is_q8 ? fabsf(extreme) / 127 : extreme / -8;
         const float inverse = isfinite(1 / scale) ? 1 / scale : 0;
         uint8_t *levels = bytes + WG__BLOCK_SCALE;
-        put_16(bytes, wg__f32_to_half(scale));
+        word = wg__f32_to_half(scale);
+        memcpy(bytes, &word, sizeof word);
         for (int i = 0; is_q8 && i < WG__BLOCK; i++) {
             const float level = roundf(numbers[i] * inverse);
             levels[i] = (uint8_t)(int8_t)(isnan(level) ? 0 : fmaxf(-127, fminf(level, 127)));

@@ -282,14 +282,20 @@ static void fill_integers(int64_t begin, int64_t end, void *context) {
             (int64_t)((uint64_t)job->low + below(job->draw, (uint64_t)i, job->bound));
 }
 
+static bool check_floating(wg_dtype dtype, const char *where) {
+    if (wg_dtype_is_float(dtype))
+        return true;
+    wg_fail(WG_ERROR_DTYPE, where, "%s; wanted a floating dtype", wg_dtype_name(dtype));
+    return false;
+}
+
 /* Makes a floating tensor that `body` fills. `how` has the parameters of the distribution; draw,
  * dtype, data and count are set here. bf16 is drawn in f32. */
 static wg_tensor *random_float(wg_generator *generator, wg_dtype dtype, int ndim,
                                const int64_t *shape, const char *where, wg__range_body body,
                                int64_t elements_a_block, const fill *how) {
-    if (!wg_dtype_is_float(dtype))
-        return wg__fail_null(WG_ERROR_DTYPE, where, "%s; wanted a floating dtype",
-                             wg_dtype_name(dtype));
+    if (!check_floating(dtype, where))
+        return NULL;
     if (dtype == WG_BF16) {
         wg_tensor *wide =
             random_float(generator, WG_F32, ndim, shape, where, body, elements_a_block, how);
@@ -413,15 +419,8 @@ static wg_tensor *as_f64(const wg_tensor *x) {
     return wide;
 }
 
-static bool check_floating(const wg_tensor *x, const char *where) {
-    if (wg_dtype_is_float(x->spec.dtype))
-        return true;
-    wg_fail(WG_ERROR_DTYPE, where, "%s; wanted a floating dtype", wg_dtype_name(x->spec.dtype));
-    return false;
-}
-
 wg_tensor *wg_bernoulli(wg_generator *generator, const wg_tensor *p) {
-    if (!p || wg__check_memory(p, "bernoulli") < 0 || !check_floating(p, "bernoulli"))
+    if (!p || wg__check_memory(p, "bernoulli") < 0 || !check_floating(p->spec.dtype, "bernoulli"))
         return NULL;
     wg_scope scope;
     wg_scope_begin(&scope);
@@ -563,7 +562,7 @@ static bool check_weights(const wg_tensor *weights, int64_t needed) {
 wg_tensor *wg_multinomial(wg_generator *generator, const wg_tensor *weights, int64_t samples,
                           bool replacement) {
     if (!weights || wg__check_memory(weights, "multinomial") < 0 ||
-        !check_floating(weights, "multinomial"))
+        !check_floating(weights->spec.dtype, "multinomial"))
         return NULL;
     char text[160];
     if (weights->spec.ndim < 1 || wg_tensor_size(weights, -1) < 1)

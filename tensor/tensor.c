@@ -233,9 +233,12 @@ static void free_root(void *scope) {
 static void report_root(void) {
     for (const wg_tensor *x = root.first; x; x = x->next) {
         char text[128];
+        const wg_op *op = x->node ? wg__autograd->op_of(x->node) : NULL;
         fprintf(stderr, "wengert: alive in the root scope at exit: %s, made by %s\n",
                 wg_spec_text(text, sizeof text, &x->spec),
-                x->node ? wg__autograd->maker(x->node) : "an unrecorded op");
+                op        ? op->name
+                : x->node ? "leaf"
+                          : "an unrecorded op");
     }
 }
 #endif
@@ -496,9 +499,9 @@ int wg__check_writable(const wg_tensor *x, const char *where) {
         return wg_fail(WG_ERROR_GRADIENT, where,
                        "writing in place to a tensor that %s; turn recording off "
                        "(wg_set_grad_enabled) or detach it",
-                       wg__autograd->is_leaf(x->node) ? "requires a gradient"
-                                                      : "is part of a recorded graph");
-    if (x->tangents && wg__forward->is_dual(x))
+                       wg__autograd->op_of(x->node) ? "is part of a recorded graph"
+                                                    : "requires a gradient");
+    if (x->tangents && wg__forward->highest(x))
         return wg_fail(WG_ERROR_GRADIENT, where,
                        "writing in place to a tensor that depends on an input of wg_jvp, whose "
                        "derivative would be lost; write to a clone that was detached");

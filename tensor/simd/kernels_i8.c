@@ -213,28 +213,6 @@ static inline lanes to_levels(vector v) {
 #endif
 }
 
-/* Combines a vector with its rotations until each lane holds the result over all lanes. */
-#if WG__LANES == 16
-#define WG__OVER_LANES(turned, v, fold)                                                            \
-    WG__FOLD(turned, WG__TURN8(v), fold)                                                           \
-    WG__FOLD(turned, WG__TURN4(v), fold)                                                           \
-    WG__FOLD(turned, WG__TURN2(v), fold) WG__FOLD(turned, WG__TURN1(v), fold)
-#elif WG__LANES == 8
-#define WG__OVER_LANES(turned, v, fold)                                                            \
-    WG__FOLD(turned, WG__TURN4(v), fold)                                                           \
-    WG__FOLD(turned, WG__TURN2(v), fold) WG__FOLD(turned, WG__TURN1(v), fold)
-#elif WG__LANES == 4
-#define WG__OVER_LANES(turned, v, fold)                                                            \
-    WG__FOLD(turned, WG__TURN2(v), fold) WG__FOLD(turned, WG__TURN1(v), fold)
-#else
-#define WG__OVER_LANES(turned, v, fold)
-#endif
-#define WG__FOLD(turned, value, fold)                                                              \
-    {                                                                                              \
-        const lanes turned = value;                                                                \
-        fold;                                                                                      \
-    }
-
 /* The largest magnitude of 32 numbers; NaN if there is one. The bits of magnitudes, compared as
  * integers, have the order of the magnitudes, with NaN above infinity. */
 static inline real largest_magnitude(const vector *numbers) {

@@ -249,20 +249,33 @@ WG__ALWAYS_INLINE void store_first(const int64_t count, real *to, vector v) {
 #define WG__TURN1(v) __builtin_shufflevector(v, v, 1, 0)
 #endif
 
-/* The sum and the largest of the elements, each always in the same order. */
+/* Combines a vector with its rotations until each lane holds the result over all lanes: `fold`
+ * combines v with `turned`. The order is always the same. */
+#if WG__LANES == 16
+#define WG__OVER_LANES(turned, v, fold)                                                            \
+    WG__FOLD(turned, WG__TURN8(v), fold)                                                           \
+    WG__FOLD(turned, WG__TURN4(v), fold)                                                           \
+    WG__FOLD(turned, WG__TURN2(v), fold) WG__FOLD(turned, WG__TURN1(v), fold)
+#elif WG__LANES == 8
+#define WG__OVER_LANES(turned, v, fold)                                                            \
+    WG__FOLD(turned, WG__TURN4(v), fold)                                                           \
+    WG__FOLD(turned, WG__TURN2(v), fold) WG__FOLD(turned, WG__TURN1(v), fold)
+#elif WG__LANES == 4
+#define WG__OVER_LANES(turned, v, fold)                                                            \
+    WG__FOLD(turned, WG__TURN2(v), fold) WG__FOLD(turned, WG__TURN1(v), fold)
+#elif WG__LANES == 2
+#define WG__OVER_LANES(turned, v, fold) WG__FOLD(turned, WG__TURN1(v), fold)
+#else
+#define WG__OVER_LANES(turned, v, fold)
+#endif
+#define WG__FOLD(turned, value, fold)                                                              \
+    {                                                                                              \
+        const __typeof__(value) turned = value;                                                    \
+        fold;                                                                                      \
+    }
+
 static inline real sum_lanes(vector v) {
-#if WG__LANES >= 16
-    v += WG__TURN8(v);
-#endif
-#if WG__LANES >= 8
-    v += WG__TURN4(v);
-#endif
-#if WG__LANES >= 4
-    v += WG__TURN2(v);
-#endif
-#if WG__LANES >= 2
-    v += WG__TURN1(v);
-#endif
+    WG__OVER_LANES(turned, v, v += turned)
     return v[0];
 }
 
@@ -271,18 +284,7 @@ static inline vector larger(vector a, vector b) {
 }
 
 static inline real largest_lane(vector v) {
-#if WG__LANES >= 16
-    v = larger(v, WG__TURN8(v));
-#endif
-#if WG__LANES >= 8
-    v = larger(v, WG__TURN4(v));
-#endif
-#if WG__LANES >= 4
-    v = larger(v, WG__TURN2(v));
-#endif
-#if WG__LANES >= 2
-    v = larger(v, WG__TURN1(v));
-#endif
+    WG__OVER_LANES(turned, v, v = larger(v, turned))
     return v[0];
 }
 
