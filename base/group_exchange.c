@@ -34,8 +34,6 @@ struct wg__exchange {
     wg__exchange *next;           /* in the queue */
 };
 
-/* ---- Adding up the received parts ---- */
-
 /* Adds up this rank's part in the order of ranks. */
 static void add_up(const wg_group *group, const wg__exchange *x) {
     char *sum = x->data + (size_t)x->own_begin * x->size;

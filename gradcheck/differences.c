@@ -426,8 +426,6 @@ static int does_not_depend(const block *b, bool *ignores_inputs) {
     return found(b, same_inputs ? WG_DIAGNOSIS_CONSTANT : WG_DIAGNOSIS_IGNORES_COTANGENT, "%s", "");
 }
 
-/* ---- Factors ---- */
-
 static int has_factor(const block *b) {
     double products = 0, squares = 0;
     int64_t significant = 0;
@@ -592,8 +590,6 @@ static int is_exchanged(const block *b) {
     }
     return 0;
 }
-
-/* ---- All of them ---- */
 
 static int diagnose(wg__gradcheck *c) {
     const wg_gradcheck_report *r = c->report;

@@ -446,34 +446,31 @@ static int difference_along(wg__gradcheck *c) {
     return 0;
 }
 
-/* Writes "; forward = 0.5 * numeric in all of them" if the tangents differ by a factor, else "". */
-static void explain_tangents(const wg__gradcheck *c, char *buffer, size_t size) {
-    double products = 0, squares = 0;
-    for (int64_t i = 0; i < c->weighted.elements; i++) {
-        products += c->slopes[i] * c->first[i];
-        squares += c->slopes[i] * c->slopes[i];
-    }
-    double factor = products / squares;
-    bool all = c->weighted.elements > 1 && isfinite(factor);
-    for (int64_t i = 0; all && i < c->weighted.elements; i++)
-        all = wg__gradcheck_agrees(c, factor * c->slopes[i], c->first[i], c->spreads[i]);
-    buffer[0] = '\0';
-    if (all)
-        snprintf(buffer, size, "; forward = %.5g * numeric in all of them", factor);
-}
-
 static int compare_tangents(wg__gradcheck *c, int only, bool numeric) {
     const int input = only < 0 ? -1 : c->wanted.index[only];
-    double forward_sum = 0, reverse_sum = 0, scale = 1e-3;
-    for (int64_t i = 0; i < c->weighted.elements; i++) {
-        if (numeric && !wg__gradcheck_agrees(c, c->slopes[i], c->first[i], c->spreads[i])) {
-            char at[192], what[64];
-            explain_tangents(c, what, sizeof what);
-            return wg__gradcheck_fail(
-                c, forward_diagnosis(c), input,
-                "along random tangents, the tangent of %s: numeric %.9g, forward %.9g%s",
-                value_text(at, sizeof at, c, i), c->slopes[i], c->first[i], what);
-        }
+    const int64_t values = c->weighted.elements;
+    int64_t wrong = -1;
+    double products = 0, squares = 0, forward_sum = 0, reverse_sum = 0, scale = 1e-3;
+    for (int64_t i = 0; i < values && numeric; i++) {
+        products += c->slopes[i] * c->first[i];
+        squares += c->slopes[i] * c->slopes[i];
+        if (wrong < 0 && !wg__gradcheck_agrees(c, c->slopes[i], c->first[i], c->spreads[i]))
+            wrong = i;
+    }
+    if (wrong >= 0) {
+        char at[192], what[64] = ""; /* whether all tangents differ by one factor */
+        const double factor = products / squares;
+        bool all = values > 1 && isfinite(factor);
+        for (int64_t i = 0; all && i < values; i++)
+            all = wg__gradcheck_agrees(c, factor * c->slopes[i], c->first[i], c->spreads[i]);
+        if (all)
+            snprintf(what, sizeof what, "; forward = %.5g * numeric in all of them", factor);
+        return wg__gradcheck_fail(
+            c, forward_diagnosis(c), input,
+            "along random tangents, the tangent of %s: numeric %.9g, forward %.9g%s",
+            value_text(at, sizeof at, c, wrong), c->slopes[wrong], c->first[wrong], what);
+    }
+    for (int64_t i = 0; i < values; i++) {
         forward_sum += c->weight_values[i] * c->first[i];
         scale += fabs(c->weight_values[i] * c->first[i]);
     }

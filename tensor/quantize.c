@@ -141,9 +141,7 @@ void wg__dequantize_row(wg_quantization quantization, int64_t count, const uint8
     }
 }
 
-/* ---- Interleaved rows ---- */
-
-enum { PIECE = 4 };
+enum { PIECE = 4 }; /* adjacent bytes of a row in a group of interleaved rows */
 
 void wg__group_put(wg_quantization quantization, int64_t row, const uint8_t *bytes,
                    uint8_t *group) {

@@ -170,8 +170,6 @@ static void multiply_strips(int64_t begin, int64_t end, void *context) {
     multiply_by_blis(&strip);
 }
 
-/* ---- The choice ---- */
-
 void wg__gemm(const wg__product *product) {
     wg__product p = *product;
     if (p.m == 0 || p.n == 0)

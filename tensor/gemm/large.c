@@ -182,32 +182,27 @@ static void pack_source(const blocks *p, const operand *o, source x, char *to) {
         kernel->simd->products.pack_columns(x.count, x.k, x.data, x.stride, x.k_stride, to);
 }
 
-/* Vectors of contiguous elements are gathered into a buffer in the L1 cache and packed from
+/* Gathered vectors of contiguous elements are read into a buffer in the L1 cache and packed from
  * there. */
-static void gather_sliver(const blocks *p, const operand *o, int64_t sliver, int64_t piece,
-                          char *to) {
-    _Alignas(CACHE_LINE) char buffer[(PIECE + 1) * MOST_WIDTH_BYTES + SLIVER_ROOM];
-    const wg__gather *gather = p->product.gather;
-    const int64_t begin = sliver * o->width, l = piece * p->piece;
-    const int64_t k = wg__smaller(p->piece, p->product.k - l);
-    const int64_t count = wg__smaller(o->width, o->vectors - begin);
-    if (gather->down) {
-        gather->read(gather->context, l, k, begin, count, k, buffer);
-        pack_source(p, o, (source){buffer, count, k, k, 1}, to);
-        return;
-    }
-    if (count < o->width)
-        memset(to, 0, (size_t)(k * o->width * p->size));
-    gather->read(gather->context, l, k, begin, count, o->width, to);
-}
-
 static void pack_slivers(const blocks *p, const operand *o, range slivers, int64_t piece,
                          char *to) {
-    for (int64_t i = 0; i < slivers.slivers; i++, to += o->sliver_bytes)
-        if (o->is_gathered)
-            gather_sliver(p, o, slivers.first + i, piece, to);
-        else
-            pack_source(p, o, source_of(p, o, (range){slivers.first + i, 1}, piece), to);
+    _Alignas(CACHE_LINE) char buffer[(PIECE + 1) * MOST_WIDTH_BYTES + SLIVER_ROOM];
+    const wg__gather *gather = o->is_gathered ? p->product.gather : NULL;
+    const int64_t l = piece * p->piece, k = wg__smaller(p->piece, p->product.k - l);
+    for (int64_t i = slivers.first; i < slivers.first + slivers.slivers; i++) {
+        const int64_t begin = i * o->width, count = wg__smaller(o->width, o->vectors - begin);
+        if (!gather) {
+            pack_source(p, o, source_of(p, o, (range){i, 1}, piece), to);
+        } else if (gather->down) {
+            gather->read(gather->context, l, k, begin, count, k, buffer);
+            pack_source(p, o, (source){buffer, count, k, k, 1}, to);
+        } else {
+            if (count < o->width)
+                memset(to, 0, (size_t)(k * o->width * p->size));
+            gather->read(gather->context, l, k, begin, count, o->width, to);
+        }
+        to += o->sliver_bytes;
+    }
 }
 
 static char *shared_sliver(const blocks *p, int64_t sliver, int64_t piece) {

@@ -195,48 +195,45 @@ static void multiply_tiles(const block_job *j, int64_t from, int64_t to, int64_t
     }
 }
 
-static void multiply_block_unit(const block_job *j, const wg__quantized_product *p, int64_t row,
-                                int64_t output) {
-    const int64_t rows = wg__smaller(BLOCK_ROWS, p->x_rows - row),
-                  from = row / j->kernels->tile_rows,
-                  to = wg__ceil_divide(row + rows, j->kernels->tile_rows);
-    static const uint8_t zeros[WG__MOST_BLOCK_BYTES];
-    const int64_t bytes = wg__quantization_block_bytes(j->quantization);
-    const bool in_place = j->side_by_side && output + WG__GROUP <= p->outputs;
-    const size_t count_bytes = (size_t)wg__smaller(WG__GROUP, p->outputs - output) * sizeof(float);
-    float sums[BLOCK_ROWS * WG__GROUP], bias[WG__GROUP] = {0};
-    if (p->bias)
-        memcpy(bias, p->bias + output, count_bytes);
-    for (int64_t r = 0; r < rows; r++)
-        memcpy(sums + r * WG__GROUP, bias, sizeof bias);
-    if (in_place)
-        multiply_tiles(j, from, to, 0, j->blocks,
-                       (const uint8_t *)p->weight + output * p->weight_stride, sums);
-    for (int64_t first = 0; !in_place && first < j->blocks; first += GATHERED) {
-        uint8_t piece[GATHERED * WG__GROUP * WG__MOST_BLOCK_BYTES];
-        const int64_t count = wg__smaller(GATHERED, j->blocks - first);
-        /* Interleaves `count` blocks of up to 16 rows; zeros beyond the last row. */
-        for (int64_t r = 0; r < WG__GROUP; r++) {
-            const bool is_there = output + r < p->outputs;
-            const uint8_t *of_row = (const uint8_t *)p->weight + (output + r) * p->weight_stride;
-            for (int64_t b = 0; b < count; b++)
-                wg__group_put(j->quantization, r, is_there ? of_row + (first + b) * bytes : zeros,
-                              piece + b * bytes * WG__GROUP);
-        }
-        multiply_tiles(j, from, to, first, count, piece, sums);
-    }
-    for (int64_t r = 0; r < rows; r++)
-        memcpy(p->y + (row + r) * p->y_stride + output, sums + r * WG__GROUP, count_bytes);
-}
-
 static void multiply_block_units(int64_t begin, int64_t end, void *context) {
+    static const uint8_t zeros[WG__MOST_BLOCK_BYTES];
     const block_job *j = context;
+    const int64_t bytes = wg__quantization_block_bytes(j->quantization);
     for (int64_t u = begin; u < end; u++) {
         int64_t group = u % j->groups;
         const wg__quantized_product *p = j->p;
         for (; group >= wg__ceil_divide(p->outputs, WG__GROUP); p++)
             group -= wg__ceil_divide(p->outputs, WG__GROUP);
-        multiply_block_unit(j, p, u / j->groups * BLOCK_ROWS, group * WG__GROUP);
+        const int64_t row = u / j->groups * BLOCK_ROWS, output = group * WG__GROUP;
+        const int64_t rows = wg__smaller(BLOCK_ROWS, p->x_rows - row),
+                      from = row / j->kernels->tile_rows,
+                      to = wg__ceil_divide(row + rows, j->kernels->tile_rows);
+        const bool in_place = j->side_by_side && output + WG__GROUP <= p->outputs;
+        const size_t count_bytes =
+            (size_t)wg__smaller(WG__GROUP, p->outputs - output) * sizeof(float);
+        float sums[BLOCK_ROWS * WG__GROUP], bias[WG__GROUP] = {0};
+        if (p->bias)
+            memcpy(bias, p->bias + output, count_bytes);
+        for (int64_t r = 0; r < rows; r++)
+            memcpy(sums + r * WG__GROUP, bias, sizeof bias);
+        const uint8_t *weight = (const uint8_t *)p->weight + output * p->weight_stride;
+        if (in_place)
+            multiply_tiles(j, from, to, 0, j->blocks, weight, sums);
+        for (int64_t first = 0; !in_place && first < j->blocks; first += GATHERED) {
+            uint8_t piece[GATHERED * WG__GROUP * WG__MOST_BLOCK_BYTES];
+            const int64_t count = wg__smaller(GATHERED, j->blocks - first);
+            /* Interleaves `count` blocks of up to 16 rows; zeros beyond the last row. */
+            for (int64_t r = 0; r < WG__GROUP; r++)
+                for (int64_t b = 0; b < count; b++)
+                    wg__group_put(j->quantization, r,
+                                  output + r < p->outputs
+                                      ? weight + r * p->weight_stride + (first + b) * bytes
+                                      : zeros,
+                                  piece + b * bytes * WG__GROUP);
+            multiply_tiles(j, from, to, first, count, piece, sums);
+        }
+        for (int64_t r = 0; r < rows; r++)
+            memcpy(p->y + (row + r) * p->y_stride + output, sums + r * WG__GROUP, count_bytes);
     }
 }
 
