@@ -94,7 +94,7 @@ WG_API int wg_backward(wg_tensor *output, const wg_backward_options *options);
  * inputs[i], owned by the scope, leaving the leaves' own gradients alone. `cotangents` may be NULL
  * (all 1, for one-element outputs), as may each entry. An input that no output depends on gets
  * zeros. Inputs may be leaves or intermediates. [scope; as wg_backward; GRADIENT for an input that
- * wants none] */
+ * requires none] */
 WG_API int wg_grad(int output_count, wg_tensor *const *outputs, wg_tensor *const *cotangents,
                    int input_count, wg_tensor *const *inputs, const wg_backward_options *options,
                    wg_tensor **gradients);

@@ -152,18 +152,6 @@ static bool needs(const pass *p, const wg_node *node, int input) {
     return target && p->entries[target->slot].needed;
 }
 
-static void mark_needed(pass *p, const int64_t *order) {
-    for (int i = 0; i < p->input_count; i++)
-        if (p->inputs[i]->node->visit == p->id)
-            p->entries[p->inputs[i]->node->slot].needed = true;
-    for (int64_t i = p->count - 1; i >= 0; i--) {
-        pass_entry *e = &p->entries[order[i]];
-        e->needed |= p->input_count == 0;
-        for (int k = 0; k < e->node->input_count && !e->needed; k++)
-            e->needed = needs(p, e->node, k);
-    }
-}
-
 static wg_tensor **cotangent_of(pass *p, wg__edge edge) {
     pass_entry *e = &p->entries[edge.node->slot];
     wg_tensor **place = &e->cotangents[edge.output_index];
@@ -491,10 +479,20 @@ static int walk(pass *p, const wg_backward_options *options, int output_count,
     if (collect(p, output_count, outputs) == 0)
         order = wg__alloc_array(wg__times(p->count, 2), sizeof *order);
     int status = order ? 0 : -1;
-    if (order) {
+    if (order)
         sort_nodes(p, order);
-        mark_needed(p, order);
+
+    /* Mark the needed nodes: the nodes of the inputs, and nodes with a needed input. */
+    for (int i = 0; i < p->input_count; i++)
+        if (p->inputs[i]->node->visit == p->id)
+            p->entries[p->inputs[i]->node->slot].needed = true;
+    for (int64_t i = order ? p->count - 1 : -1; i >= 0; i--) {
+        pass_entry *e = &p->entries[order[i]];
+        e->needed |= p->input_count == 0;
+        for (int k = 0; k < e->node->input_count && !e->needed; k++)
+            e->needed = needs(p, e->node, k);
     }
+
     for (int i = 0; i < output_count && status == 0; i++)
         status = seed_output(p, outputs[i], cotangents ? cotangents[i] : NULL);
     for (int64_t i = 0; i < p->count && status == 0; i++)

@@ -47,22 +47,22 @@ WG_API int wg_jvp(wg_function function, void *context, int input_count, wg_tenso
                   wg_tensor **output_tangents);
 
 typedef struct wg_transform_options {
-    bool create_graph; /* record the results, so that they can be differentiated in turn, for inputs
-                          and parameters that require a gradient; otherwise results want none */
+    bool create_graph; /* record the results, so that they can be differentiated by inputs and
+                          parameters that require a gradient; otherwise they require none */
 } wg_transform_options;
 
 /* Reverse mode: the vector-Jacobian product. gradients[i] becomes sum over j of cotangents[j]
  * (d output j / d input i), of the shape and dtype of input i, zeros where nothing depends on it,
- * NULL for an input that is NULL or not floating. Inputs need not require a gradient, and leaves
- * keep what gradient they have. `cotangents` (may be NULL, as may its entries: 1, for a one-element
- * output) are of the shape and dtype of their outputs. `outputs` (may be NULL) receives the values.
- * [scope; SHAPE of a cotangent; errors of the function; nothing runs while an error is pending.
- * On error every output is NULL] */
+ * NULL for an input that is NULL or not floating. Inputs need not require a gradient, and the
+ * gradients of leaves stay as they are. `cotangents` (may be NULL, as may its entries: 1, for a
+ * one-element output) are of the shape and dtype of their outputs. `outputs` (may be NULL) receives
+ * the values. [scope; SHAPE of a cotangent; errors of the function; nothing runs while an error is
+ * pending. On error every output is NULL] */
 WG_API int wg_vjp(wg_function function, void *context, int input_count, wg_tensor *const *inputs,
                   int output_count, wg_tensor *const *cotangents,
                   const wg_transform_options *options, wg_tensor **outputs, wg_tensor **gradients);
 
-/* Not batched: an axis of wg_vmap for an input that is the same for all samples. */
+/* In place of an axis of wg_vmap: the input is the same for all samples. */
 #define WG_UNBATCHED (-2147483647 - 1)
 
 /* Runs a function that takes a sample on many samples in one pass, as torch.func.vmap and jax.vmap.

@@ -170,59 +170,49 @@ int wg__gradcheck_all(wg__gradcheck *c) {
     return c->options.order > 1 && c->found.kinks == 0 ? order2(c) : 0;
 }
 
-/* The parameters come after the inputs. */
-static int check_function(wg__gradcheck *c, wg_tensor *const *inputs) {
-    wg_gradcheck_report *r = c->report;
-    const char *reason = c->options.zero_gradient;
-    int parameters = c->options.parameter_count;
-    wg_tensor **all = wg__calloc((size_t)(c->user_count + parameters) + 1, sizeof *all);
-    if (!all)
-        return wg__gradcheck_no_memory(c);
-    for (int i = 0; i < c->user_count; i++)
-        all[i] = inputs[i];
-    for (int i = 0; i < parameters; i++)
-        all[c->user_count + i] = c->options.parameters[i];
-    c->inputs = all;
-    c->input_count = c->user_count + parameters;
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    int status = wg__gradcheck_all(c);
-    if (status == 0 && r->compared == 0)
-        status = wg__gradcheck_fail(c, WG_DIAGNOSIS_NOTHING_COMPARED, -1,
-                                    "no element of an %s input requires a gradient",
-                                    wg_dtype_name(c->dtype));
-    else if (status == 0 && !c->found.nonzero && !reason)
-        status = wg__gradcheck_fail(c, WG_DIAGNOSIS_ALL_ZERO, -1, "the gradients of all inputs");
-    else if (status == 0 && c->found.nonzero && reason)
-        status = wg__gradcheck_fail(c, WG_DIAGNOSIS_NOT_ZERO, -1, "%.300s", reason);
-    else if (status == 0)
-        snprintf(r->message, sizeof r->message,
-                 "%lld coordinates agree, the worst to %.2g of the tolerance",
-                 (long long)r->compared, r->largest_error);
-    wg__gradcheck_free(c);
-    wg_scope_end(&scope, NULL);
-    wg__free(all);
-    return status;
-}
-
 int wg_gradcheck(wg_function function, void *context, int input_count, wg_tensor *const *inputs,
                  int output_count, const wg_gradcheck_options *options,
                  wg_gradcheck_report *report) {
-    wg_gradcheck_report own = {0};
+    wg_gradcheck_report own = {0}, *r = report ? report : &own;
     wg__gradcheck c = {.function = function,
                        .context = context,
                        .user_count = input_count,
                        .output_count = output_count,
                        .order = 1,
                        .options = wg__gradcheck_defaults(options),
-                       .report = report ? report : &own};
+                       .report = r};
+    const char *reason = c.options.zero_gradient;
     c.dtype = c.options.f32 ? WG_F32 : WG_F64;
-    if (!wg__gradcheck_begin(&c.options, c.report))
+    c.input_count = input_count + c.options.parameter_count; /* the parameters come last */
+    if (!wg__gradcheck_begin(&c.options, r))
         return -1;
-    bool recording = wg_set_grad_enabled(true);
-    int status = check_function(&c, inputs);
+    wg_tensor **all = wg__calloc((size_t)c.input_count + 1, sizeof *all);
+    if (!all)
+        return wg__gradcheck_end(wg__gradcheck_no_memory(&c), r);
+    for (int i = 0; i < c.input_count; i++)
+        all[i] = i < input_count ? inputs[i] : c.options.parameters[i - input_count];
+    c.inputs = all;
+    const bool recording = wg_set_grad_enabled(true);
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    int status = wg__gradcheck_all(&c);
+    if (status == 0 && r->compared == 0)
+        status = wg__gradcheck_fail(&c, WG_DIAGNOSIS_NOTHING_COMPARED, -1,
+                                    "no element of an %s input requires a gradient",
+                                    wg_dtype_name(c.dtype));
+    else if (status == 0 && !c.found.nonzero && !reason)
+        status = wg__gradcheck_fail(&c, WG_DIAGNOSIS_ALL_ZERO, -1, "the gradients of all inputs");
+    else if (status == 0 && c.found.nonzero && reason)
+        status = wg__gradcheck_fail(&c, WG_DIAGNOSIS_NOT_ZERO, -1, "%.300s", reason);
+    else if (status == 0)
+        snprintf(r->message, sizeof r->message,
+                 "%lld coordinates agree, the worst to %.2g of the tolerance",
+                 (long long)r->compared, r->largest_error);
+    wg__gradcheck_free(&c);
+    wg_scope_end(&scope, NULL);
     wg_set_grad_enabled(recording);
-    return wg__gradcheck_end(status, c.report);
+    wg__free(all);
+    return wg__gradcheck_end(status, r);
 }
 
 /* The user's function, which draws the same random numbers in each run. */

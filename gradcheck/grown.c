@@ -20,22 +20,6 @@ static const int64_t lengths[] = {67, 259, 4099};
 
 enum { LENGTHS = sizeof lengths / sizeof *lengths, SIZES = 12 };
 
-/* The distinct sizes of the axes of all inputs. All axes of a size grow together, so that the
- * inputs still fit each other. */
-static int sizes_of(const wg_sample *sample, int64_t *sizes) {
-    int count = 0;
-    for (int i = 0; i < sample->input_count; i++)
-        for (int d = 0; sample->inputs[i] && d < wg_tensor_ndim(sample->inputs[i]); d++) {
-            int64_t size = wg_tensor_size(sample->inputs[i], d);
-            int k = 0;
-            while (k < count && sizes[k] != size)
-                k++;
-            if (k == count && count < SIZES && size > 1)
-                sizes[count++] = size;
-        }
-    return count;
-}
-
 /* Repeats x along an axis to a given length. */
 static wg_tensor *lengthened(wg_tensor *x, int axis, int64_t length) {
     int64_t size = wg_tensor_size(x, axis), times = (length + size - 1) / size;
@@ -99,8 +83,19 @@ static bool is_feasible(const wg_op *op, const wg_sample *sample, int64_t most) 
 
 int wg__variant_long(const wg_op *op, int number, const wg_sample *sample, bool first,
                      wg__variant *variant) {
+    /* The distinct sizes of the axes of all inputs. All axes of a size grow together, so that the
+     * inputs still fit each other. */
     int64_t sizes[SIZES];
-    int count = sizes_of(sample, sizes), each = first ? LENGTHS + 1 : 1;
+    int count = 0, each = first ? LENGTHS + 1 : 1;
+    for (int i = 0; i < sample->input_count; i++)
+        for (int d = 0; d < wg_tensor_ndim(sample->inputs[i]); d++) {
+            int64_t size = wg_tensor_size(sample->inputs[i], d);
+            int k = 0;
+            while (k < count && sizes[k] != size)
+                k++;
+            if (k == count && count < SIZES && size > 1)
+                sizes[count++] = size;
+        }
     if (number >= each * count)
         return 0;
     int kind = number % each;

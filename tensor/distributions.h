@@ -5,11 +5,10 @@
  *     wg_tensor *x = wg_distribution_sample(&generator, &p);
  *     wg_tensor *loss = wg_distribution_log_prob(&p, x);
  *
- * Values and parameters broadcast, and have gradients: functions of any order but for samples.
- * Samples are of the broadcast shape of the parameters (wg_expand them for more), and are functions
- * of them where the contract says "reparameterized": gradients go through. Parameters outside their
- * range give NaN or infinities, as formulas do; a generator of NULL is the thread's own. Integers
- * are cast to f32. All return a tensor of the innermost scope. */
+ * Values and parameters broadcast, and have gradients of any order. Samples have the broadcast
+ * shape of the parameters (wg_expand the parameters for more samples), and gradients where the
+ * contract says "reparameterized". Parameters outside their range give NaN or infinities, as the
+ * formulas do. A NULL generator means the thread's default generator. Integers are cast to f32. */
 #ifndef WG_TENSOR_DISTRIBUTIONS_H
 #define WG_TENSOR_DISTRIBUTIONS_H
 
@@ -36,8 +35,8 @@ typedef enum wg_distribution_kind {
      * derivatives by the concentration are the derivatives of the quantile at a fixed probability.
      * [GRADIENT in a fourth backward] */
     WG_GAMMA,
-    /* a, b: x^(a - 1) (1 - x)^(b - 1) / B(a, b), 0 < x < 1. Samples are the first's share of two
-     * gamma samples, and reparameterized by them. */
+    /* a, b: x^(a - 1) (1 - x)^(b - 1) / B(a, b), 0 < x < 1. Samples are g1 / (g1 + g2) of two
+     * gamma samples, and reparameterized through them. */
     WG_BETA,
     /* concentration a (..., K): prod_k x_k^(a_k - 1) / B(a) of shares x (..., K) that sum to 1 ->
      * (...). Samples (..., K) are gamma samples over their sum, and reparameterized by them. */
@@ -66,10 +65,10 @@ WG_API wg_tensor *wg_distribution_log_prob(const wg_distribution *p, wg_tensor *
 /* The entropy, in nats; mean is not read. [scope; SHAPE, ARGUMENT] */
 WG_API wg_tensor *wg_distribution_entropy(const wg_distribution *p);
 
-/* A sample. [scope; SHAPE, ARGUMENT where there is none] */
+/* A sample. [scope; SHAPE, ARGUMENT] */
 WG_API wg_tensor *wg_distribution_sample(wg_generator *generator, const wg_distribution *p);
 
-/* KL(p || q) of two distributions of the same kind. [scope; SHAPE, ARGUMENT where there is none] */
+/* KL(p || q) of two distributions of the same kind. [scope; SHAPE, ARGUMENT if the kind has none] */
 WG_API wg_tensor *wg_distribution_kl(const wg_distribution *p, const wg_distribution *q);
 
 WG_END_DECLS

@@ -625,7 +625,7 @@ WG_API wg_tensor *wg_layer_norm_op(wg_tensor *x, wg_tensor *weight, wg_tensor *b
  * x: (..., C)   weight: (C) or NULL. Fused. [scope; SHAPE, DTYPE] */
 WG_API wg_tensor *wg_rms_norm_op(wg_tensor *x, wg_tensor *weight, double eps, bool eps_outside);
 
-/* Normalises each channel over the batch, and over all places of it   (Ioffe & Szegedy 2015, alg.
+/* Normalizes each channel over the batch, and over all places of it   (Ioffe & Szegedy 2015, alg.
  * 1):
  *
  *     y = (x - mean) / sqrt(variance + eps) * weight + bias
@@ -816,7 +816,7 @@ WG_API wg_tensor *wg_linear_op(wg_tensor *x, wg_tensor *weight, wg_tensor *bias)
  * a: (T, K), sorted by expert   b: (E, K, N)   ->   (T, N)
  * offsets: (E + 1), i64 or i32, ascending from 0 to T; PyTorch's offs lack the first of them.
  * If b has rank 2, the groups lie along the axis that is summed over, as in gradients:
- * a: (K, T)   b: (T, N)   ->   (E, K, N), product e being of those columns and rows alone.
+ * a: (K, T)   b: (T, N)   ->   (E, K, N), product e of the columns and rows of group e
  * Each group is a packed product, in both directions. [scope; SHAPE, INDEX, DTYPE] */
 WG_API wg_tensor *wg_grouped_mm(wg_tensor *a, wg_tensor *b, wg_tensor *offsets);
 
@@ -966,7 +966,7 @@ WG_API wg_tensor *wg_svdvals(wg_tensor *a); /* S alone */
 
 /* ---- Functions of matrices (ops/linalg/matrix_functions.c) ---- */
 
-/* The X that minimises |A X - B|, and of several the one of least norm, by QR.
+/* The X that minimizes |A X - B|; of several, the one with the least norm. By QR.
  * a: (..., M, N) of full rank   b: (..., M, K) or (M)   ->   (..., N, K) or (..., N)
  * Leading axes broadcast. [scope; SHAPE, DTYPE, ARGUMENT if a has not full rank] */
 WG_API wg_tensor *wg_lstsq(wg_tensor *a, wg_tensor *b);
@@ -1218,9 +1218,10 @@ WG_API wg_tensor *wg_nll_loss(wg_tensor *log_probabilities, wg_tensor *target, i
                               const wg_cross_entropy_options *options);
 
 /* wg_cross_entropy of the logits x linear_weight^T + linear_bias, computed in chunks of rows, so
- * that the logits are never stored whole. x: (N, D)   linear_weight: (V, D)   target: as in
- * wg_cross_entropy   linear_bias: (V) or NULL While recording, gradients are computed together with
- * the losses, so that the logits are computed once, and backward only multiplies by its cotangent.
+ * that the logits are never stored whole.
+ * x: (N, D)   linear_weight: (V, D)   target: as in wg_cross_entropy   linear_bias: (V) or NULL
+ * While recording, gradients are computed together with the losses, so that the logits are computed
+ * once, and backward only multiplies by its cotangent.
  * With WG_REDUCTION_NONE every row has its own cotangent, and backward computes the logits again.
  * Rows with ignored targets cost almost nothing. Fused for class targets; for floating targets the
  * logits are stored. [scope; SHAPE, DTYPE, INDEX, ARGUMENT] */

@@ -221,8 +221,8 @@ struct wg_array_of_another_dtype;
         (const char *)0, (const struct wg_array_of_another_dtype *)0))
 #endif
 
-/* The arguments are expanded before they are counted: WG_DIMS is two of them. What follows the
- * shape is `data`, whatever commas it has. */
+/* The arguments are expanded before they are counted: WG_DIMS is two of them. Everything after the
+ * shape is `data`, which may contain commas. */
 #define wg_from_array(...) WG_FROM_ARRAY(__VA_ARGS__)
 #define WG_FROM_ARRAY(DTYPE, NDIM, SHAPE, ...)                                                     \
     ((void)WG_CHECK_ARRAY(DTYPE, (__VA_ARGS__)), (wg_from_array)(DTYPE, NDIM, SHAPE, __VA_ARGS__))

@@ -292,8 +292,8 @@ static void multiply_odd_tile(const blocks *p, double beta, const void *row,
     copy_scaled(dtype, tile.m, tile.n, 1, sums, c);
 }
 
-/* What each tile prefetches a part of: the next block and, if A is read in place, the next chunk.
- */
+/* Prefetched in parts, one for each tile: the next block and, if A is read in place, the next
+ * chunk. */
 typedef struct prefetches {
     prefetch block, chunk;
 } prefetches;

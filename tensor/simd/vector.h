@@ -74,7 +74,7 @@ typedef lane lanes __attribute__((vector_size(WG__VECTOR_BYTES)));
 enum { LANES = WG__LANES };
 
 /* The part of a vector that fits into a register: the whole, or half. gcc keeps pairs in memory, so
- * the kernels that take most of a training's time name their pieces. */
+ * the hottest kernels work on pieces. */
 #ifdef WG__NEON_PAIRS
 typedef real piece __attribute__((vector_size(16)));
 #else
