@@ -48,6 +48,11 @@ typedef struct wg__comparison {
     double *numeric, *analytic, *radius;
 } wg__comparison;
 
+/* The values and gradients of a run. */
+typedef struct wg__results {
+    double *values, *gradients;
+} wg__results;
+
 typedef struct wg__findings {
     int64_t kinks; /* coordinates with a kink */
     bool jumps;

@@ -106,10 +106,6 @@ typedef struct place {
     layout layout;
 } place;
 
-typedef struct results {
-    double *values, *gradients;
-} results;
-
 typedef struct sweep {
     wg__gradcheck *c;
     wg_tensor **views;              /* of each target, for the case at hand */
@@ -117,7 +113,7 @@ typedef struct sweep {
     layout (*layouts)[MAX_LAYOUTS]; /* of each target */
     int *layout_count;
     int target_count; /* without cotangents if no gradient is wanted */
-    results viewed, copied;
+    wg__results viewed, copied;
 } sweep;
 
 static wg_tensor *target_of(const wg__gradcheck *c, int target) {
@@ -153,7 +149,7 @@ static void name_case(const wg__gradcheck *c, int count, const place *places) {
 }
 
 /* Runs the op and its backward on the views. */
-static int run_views(sweep *s, const results *r) {
+static int run_views(sweep *s, const wg__results *r) {
     wg__gradcheck again = *s->c;
     again.inputs = s->views;
     again.wanted.tensors = s->wanted;
@@ -211,7 +207,7 @@ static int check_case(sweep *s, int count, const place *places) {
         status = make_views(s, count, places, false);
     if (status == 0)
         status = run_views(s, &s->viewed);
-    const results *r = &s->viewed;
+    const wg__results *r = &s->viewed;
     int64_t at = status < 0 ? -1 : wg__gradcheck_unlike(c, c->all_count, r->values, values, 1);
     if (at >= 0)
         status = wg__gradcheck_fail(c, WG_DIAGNOSIS_LAYOUT, -1,
@@ -280,8 +276,8 @@ int wg__gradcheck_layouts(wg__gradcheck *c) {
     int status = -1;
     if (s.views && s.layouts && s.layout_count && numbers) {
         s.wanted = s.views + targets;
-        s.viewed = (results){numbers, numbers + all};
-        s.copied = (results){numbers + all + coordinates, numbers + 2 * all + coordinates};
+        s.viewed = (wg__results){numbers, numbers + all};
+        s.copied = (wg__results){numbers + all + coordinates, numbers + 2 * all + coordinates};
         status = sweep_all(&s);
     } else {
         wg__gradcheck_no_memory(c);

@@ -158,23 +158,18 @@ enum { LOST = 64, CONDITIONED = 32 };
 /* Beyond, squares and products inside a kernel may overflow in f32. */
 #define F32_LARGEST 1e15
 
-/* Values and gradients of a run on inputs of some dtype. */
-typedef struct results {
-    double *values, *gradients;
-} results;
-
 typedef struct f32_check {
     wg__gradcheck *c;
     wg_tensor **inputs;  /* 3 times input_count: rounded, in f32, moved; then the wanted ones */
     wg_tensor **weights; /* in f32, and rounded */
     wg_spec *specs;      /* of the outputs in f32 */
     bool only_finite;
-    results wide, narrow, moved;
+    wg__results wide, narrow, moved;
     double *value_radius, *gradient_radius;
 } f32_check;
 
 static int run_as(wg__gradcheck *c, wg_dtype dtype, wg_tensor **inputs, wg_tensor **wanted,
-                  wg_tensor **weights, wg_spec *specs, results *r) {
+                  wg_tensor **weights, wg_spec *specs, wg__results *r) {
     wg__gradcheck again = *c;
     wg_gradcheck_report ignored = *c->report;
     again.report = &ignored;
@@ -347,9 +342,9 @@ int wg__gradcheck_f32(wg__gradcheck *c, bool only_finite) {
     double *room = wg__calloc((size_t)(wg__times(4, each) + 1), sizeof *room);
     int status = -1;
     if (f.inputs && f.weights && f.specs && room) {
-        f.wide = (results){room, room + all};
-        f.narrow = (results){room + each, room + each + all};
-        f.moved = (results){room + 2 * each, room + 2 * each + all};
+        f.wide = (wg__results){room, room + all};
+        f.narrow = (wg__results){room + each, room + each + all};
+        f.moved = (wg__results){room + 2 * each, room + 2 * each + all};
         f.value_radius = room + 3 * each;
         f.gradient_radius = f.value_radius + all;
         wg_scope scope;

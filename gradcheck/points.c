@@ -18,40 +18,39 @@
 /* Which elements of an input get the value. */
 typedef enum where { FIRST, LAST, ALL } where;
 
+/* Values that depend on the sample. */
+typedef enum tie { NO_TIE, AT_LARGEST, AT_SMALLEST, ALL_EQUAL, OF_INPUTS } tie;
+
 typedef struct point {
     const char *name;
     double value;
     where where;
     wg_diagnosis diagnosis;
     unsigned undefined; /* the bits of wg_op_exceptions.undefined_at */
+    tie tie;            /* in place of `value` */
 } point;
 
-static const point values[] = {
-    {"0 in its first element", 0, FIRST, WG_DIAGNOSIS_AT_ZERO, WG_AT_ZERO},
-    {"0 in its last element", 0, LAST, WG_DIAGNOSIS_AT_ZERO, WG_AT_ZERO},
-    {"-0 in its first element", -0.0, FIRST, WG_DIAGNOSIS_AT_NEGATIVE_ZERO, WG_AT_ZERO},
-    {"0 everywhere", 0, ALL, WG_DIAGNOSIS_AT_ZERO, WG_AT_ZERO | WG_AT_TIES},
-    {"-0 everywhere", -0.0, ALL, WG_DIAGNOSIS_AT_NEGATIVE_ZERO, WG_AT_ZERO | WG_AT_TIES},
-    {"5e-310 in its first element", 5e-310, FIRST, WG_DIAGNOSIS_AT_TINY, WG_AT_ZERO},
-    {"1e-40 in its first element", 1e-40, FIRST, WG_DIAGNOSIS_AT_TINY, WG_AT_ZERO},
-    {"-1e-40 in its last element", -1e-40, LAST, WG_DIAGNOSIS_AT_TINY, WG_AT_ZERO},
-    {"100 in its first element", 100, FIRST, WG_DIAGNOSIS_AT_LARGE, WG_AT_LARGE},
-    {"-100 in its last element", -100, LAST, WG_DIAGNOSIS_AT_LARGE, WG_AT_LARGE},
-    {"1000 in its last element", 1000, LAST, WG_DIAGNOSIS_AT_LARGE, WG_AT_LARGE},
-    {"-1000 in its first element", -1000, FIRST, WG_DIAGNOSIS_AT_LARGE, WG_AT_LARGE},
-    {"1e15 in its first element", 1e15, FIRST, WG_DIAGNOSIS_AT_LARGE, WG_AT_LARGE},
-    {"-1e15 in its last element", -1e15, LAST, WG_DIAGNOSIS_AT_LARGE, WG_AT_LARGE}};
+static const point points[] = {
+    {"its largest value twice", 0, FIRST, WG_DIAGNOSIS_AT_TIES, WG_AT_TIES, AT_LARGEST},
+    {"its smallest value twice", 0, FIRST, WG_DIAGNOSIS_AT_TIES, WG_AT_TIES, AT_SMALLEST},
+    {"all elements equal", 0, ALL, WG_DIAGNOSIS_AT_TIES, WG_AT_TIES, ALL_EQUAL},
+    {"elements of the next input", 0, ALL, WG_DIAGNOSIS_AT_TIES, WG_AT_TIES, OF_INPUTS},
+    {"0 in its first element", 0, FIRST, WG_DIAGNOSIS_AT_ZERO, WG_AT_ZERO, NO_TIE},
+    {"0 in its last element", 0, LAST, WG_DIAGNOSIS_AT_ZERO, WG_AT_ZERO, NO_TIE},
+    {"-0 in its first element", -0.0, FIRST, WG_DIAGNOSIS_AT_NEGATIVE_ZERO, WG_AT_ZERO, NO_TIE},
+    {"0 everywhere", 0, ALL, WG_DIAGNOSIS_AT_ZERO, WG_AT_ZERO | WG_AT_TIES, NO_TIE},
+    {"-0 everywhere", -0.0, ALL, WG_DIAGNOSIS_AT_NEGATIVE_ZERO, WG_AT_ZERO | WG_AT_TIES, NO_TIE},
+    {"5e-310 in its first element", 5e-310, FIRST, WG_DIAGNOSIS_AT_TINY, WG_AT_ZERO, NO_TIE},
+    {"1e-40 in its first element", 1e-40, FIRST, WG_DIAGNOSIS_AT_TINY, WG_AT_ZERO, NO_TIE},
+    {"-1e-40 in its last element", -1e-40, LAST, WG_DIAGNOSIS_AT_TINY, WG_AT_ZERO, NO_TIE},
+    {"100 in its first element", 100, FIRST, WG_DIAGNOSIS_AT_LARGE, WG_AT_LARGE, NO_TIE},
+    {"-100 in its last element", -100, LAST, WG_DIAGNOSIS_AT_LARGE, WG_AT_LARGE, NO_TIE},
+    {"1000 in its last element", 1000, LAST, WG_DIAGNOSIS_AT_LARGE, WG_AT_LARGE, NO_TIE},
+    {"-1000 in its first element", -1000, FIRST, WG_DIAGNOSIS_AT_LARGE, WG_AT_LARGE, NO_TIE},
+    {"1e15 in its first element", 1e15, FIRST, WG_DIAGNOSIS_AT_LARGE, WG_AT_LARGE, NO_TIE},
+    {"-1e15 in its last element", -1e15, LAST, WG_DIAGNOSIS_AT_LARGE, WG_AT_LARGE, NO_TIE}};
 
-/* Special values that depend on the sample. */
-typedef enum tie { AT_LARGEST, AT_SMALLEST, ALL_EQUAL, OF_INPUTS } tie;
-
-static const point ties[] = {
-    [AT_LARGEST] = {"its largest value twice", 0, FIRST, WG_DIAGNOSIS_AT_TIES, WG_AT_TIES},
-    [AT_SMALLEST] = {"its smallest value twice", 0, FIRST, WG_DIAGNOSIS_AT_TIES, WG_AT_TIES},
-    [ALL_EQUAL] = {"all elements equal", 0, ALL, WG_DIAGNOSIS_AT_TIES, WG_AT_TIES},
-    [OF_INPUTS] = {"elements of the next input", 0, ALL, WG_DIAGNOSIS_AT_TIES, WG_AT_TIES}};
-
-enum { VALUES = sizeof values / sizeof *values, TIES = sizeof ties / sizeof *ties, KINKS = 8 };
+enum { POINTS = sizeof points / sizeof *points, KINKS = 8 };
 
 static void fill(wg_tensor *x, where where, double value) {
     double *data = wg_tensor_data(x);
@@ -89,7 +88,7 @@ int wg__variant_of_value(const wg_op *op, int number, const wg_sample *sample, b
     const wg_op_exceptions *exceptions = wg__op_exceptions(op);
     double kinks[KINKS];
     int kink_count = exceptions->kinks ? exceptions->kinks(sample->options, kinks) : 0;
-    int each = VALUES + TIES + kink_count, input = number / each, kind = number % each;
+    int each = POINTS + kink_count, input = number / each, kind = number % each;
     if (input >= sample->input_count)
         return 0;
     wg_tensor *x = sample->inputs[input];
@@ -100,20 +99,20 @@ int wg__variant_of_value(const wg_op *op, int number, const wg_sample *sample, b
     if (!x)
         return -1;
     char text[64];
-    point p = {.name = text, .value = 0, .where = FIRST, .diagnosis = WG_DIAGNOSIS_KINK};
+    point p = {.name = text, .where = FIRST, .diagnosis = WG_DIAGNOSIS_KINK};
+    if (kind < POINTS) {
+        p = points[kind];
+    } else {
+        p.value = kinks[kind - POINTS];
+        snprintf(text, sizeof text, "%g in its first element", p.value);
+    }
     bool is_made = true;
     int64_t pair[2] = {-1, -1};
-    if (kind >= TIES && kind < TIES + VALUES) {
-        p = values[kind - TIES];
+    wg_tensor *next = input + 1 < sample->input_count ? sample->inputs[input + 1] : NULL;
+    if (p.tie != NO_TIE)
+        is_made = tie_elements(x, next, p.tie, pair);
+    else
         fill(x, p.where, p.value);
-    } else if (kind < TIES) {
-        p = ties[kind];
-        wg_tensor *next = input + 1 < sample->input_count ? sample->inputs[input + 1] : NULL;
-        is_made = tie_elements(x, next, (tie)kind, pair);
-    } else {
-        snprintf(text, sizeof text, "%g in its first element", kinks[kind - VALUES - TIES]);
-        fill(x, FIRST, kinks[kind - VALUES - TIES]);
-    }
     int64_t last = wg_tensor_count(x) - 1;
     *made = (wg__point){.input = input,
                         .diagnosis = p.diagnosis,

@@ -169,14 +169,11 @@ static int first_backward(wg__gradcheck *c) {
         if (status == 0)
             status = wg__gradcheck_inputs_unmodified(c, "the vjp");
     }
-    if (status == 0)
-        status = cotangents_unmodified(c, weights, "the vjp");
-    if (status == 0)
-        status = wg__gradcheck_evaluate(c, NULL, c->sums.analytic);
-    if (status == 0)
-        status = wg__gradcheck_inputs_unmodified(c, "backward");
-    if (status == 0)
-        status = cotangents_unmodified(c, weights, "backward");
+    if (status == 0 && (cotangents_unmodified(c, weights, "the vjp") < 0 ||
+                        wg__gradcheck_evaluate(c, NULL, c->sums.analytic) < 0 ||
+                        wg__gradcheck_inputs_unmodified(c, "backward") < 0 ||
+                        cotangents_unmodified(c, weights, "backward") < 0))
+        status = -1;
     for (int k = 0; weights && k < c->weighted.count; k++)
         wg__free(weights[k].bytes);
     wg__free(weights);
@@ -231,14 +228,10 @@ int wg__gradcheck_conduct_before(wg__gradcheck *c) {
         return wg__gradcheck_fail(c, WG_DIAGNOSIS_NONDETERMINISTIC, -1, "the function run twice");
     if (c->wanted.count == 0)
         return 0;
-    if (first_backward(c) < 0)
+    if (first_backward(c) < 0 || wg__gradcheck_evaluate(c, NULL, c->gradient) < 0 ||
+        same_bits(c, WG_DIAGNOSIS_NONDETERMINISTIC, "backward run twice: ") < 0)
         return -1;
-    int status = wg__gradcheck_evaluate(c, NULL, c->gradient);
-    if (status == 0)
-        status = same_bits(c, WG_DIAGNOSIS_NONDETERMINISTIC, "backward run twice: ");
-    if (status == 0 && c->order == 1)
-        status = backward_after_another_run(c);
-    return status;
+    return c->order == 1 ? backward_after_another_run(c) : 0;
 }
 
 int wg__gradcheck_threads(wg__gradcheck *c) {

@@ -61,22 +61,15 @@ WG__ALWAYS_INLINE void distances_of(const wg__distance kind, double p, int64_t n
 
 static void row_distances(wg__distance kind, double p, int64_t n, int64_t k, const void *a,
                           const void *b, int64_t b_row, void *y) {
+#define OF(KIND) distances_of(KIND, p, n, k, a, b, b_row, y)
     switch (kind) {
-    case WG__DISTANCE_SUM:
-        distances_of(WG__DISTANCE_SUM, p, n, k, a, b, b_row, y);
-        return;
-    case WG__DISTANCE_SQUARES:
-        distances_of(WG__DISTANCE_SQUARES, p, n, k, a, b, b_row, y);
-        return;
-    case WG__DISTANCE_MAX:
-        distances_of(WG__DISTANCE_MAX, p, n, k, a, b, b_row, y);
-        return;
-    case WG__DISTANCE_COUNT:
-        distances_of(WG__DISTANCE_COUNT, p, n, k, a, b, b_row, y);
-        return;
-    default:
-        distances_of(WG__DISTANCE_POWERS, p, n, k, a, b, b_row, y);
+        WG__CASE(WG__DISTANCE_SUM, OF)
+        WG__CASE(WG__DISTANCE_SQUARES, OF)
+        WG__CASE(WG__DISTANCE_POWERS, OF)
+        WG__CASE(WG__DISTANCE_MAX, OF)
+        WG__CASE(WG__DISTANCE_COUNT, OF)
     }
+#undef OF
 }
 
 /* The derivative by a coordinate, but for the weight of the pair; 0 where the difference is 0. */
@@ -121,17 +114,13 @@ WG__ALWAYS_INLINE void gradient_of(const wg__distance kind, double p, int64_t n,
 
 static void row_distances_vjp(wg__distance kind, double p, int64_t n, int64_t k, const void *a,
                               const void *b, const void *weights, const void *distance, void *da) {
+#define OF(KIND) gradient_of(KIND, p, n, k, a, b, weights, distance, da)
     switch (kind) {
-    case WG__DISTANCE_SUM:
-        gradient_of(WG__DISTANCE_SUM, p, n, k, a, b, weights, distance, da);
-        return;
-    case WG__DISTANCE_SQUARES:
-        gradient_of(WG__DISTANCE_SQUARES, p, n, k, a, b, weights, distance, da);
-        return;
-    case WG__DISTANCE_MAX:
-        gradient_of(WG__DISTANCE_MAX, p, n, k, a, b, weights, distance, da);
-        return;
+        WG__CASE(WG__DISTANCE_SUM, OF)
+        WG__CASE(WG__DISTANCE_SQUARES, OF)
+        WG__CASE(WG__DISTANCE_MAX, OF)
     default:
-        gradient_of(WG__DISTANCE_POWERS, p, n, k, a, b, weights, distance, da);
+        OF(WG__DISTANCE_POWERS);
     }
+#undef OF
 }

@@ -122,22 +122,14 @@ static real *run_passes(const wg__fft_plan *plan, real *x, real *y) {
     for (int i = 0; i < plan->passes; i++) {
         const int r = plan->radix[i];
         const int64_t m = plan->n / (s * r);
+#define OF(radix) pass(radix, plan, m, s, x, y)
         switch (r) {
-        case 2:
-            pass(2, plan, m, s, x, y);
-            break;
-        case 3:
-            pass(3, plan, m, s, x, y);
-            break;
-        case 4:
-            pass(4, plan, m, s, x, y);
-            break;
-        case 5:
-            pass(5, plan, m, s, x, y);
-            break;
         default:
-            pass(r, plan, m, s, x, y);
+            OF(r);
+            break;
+            WG__CASE(2, OF) WG__CASE(3, OF) WG__CASE(4, OF) WG__CASE(5, OF)
         }
+#undef OF
         s *= r;
         real *const result = y;
         y = x;

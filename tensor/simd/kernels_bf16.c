@@ -212,14 +212,10 @@ WG__ALWAYS_INLINE void multiply_rows(const int rows, const wg__pair_product *p) 
         store(p->to + r * p->to_row + v * LANES, totals[r][v]);
 }
 
-#define OF_ROWS(rows) multiply_rows(rows, p)
-
 static void multiply(const wg__pair_product *p) {
-    switch (p->rows) {
-        WG__CASES(WG__PAIR_ROWS, OF_ROWS)
-    default:
-        return;
-    }
+#define OF(rows) multiply_rows(rows, p)
+    switch (p->rows) { WG__CASES(WG__PAIR_ROWS, OF) }
+#undef OF
 }
 #endif
 

@@ -176,23 +176,16 @@ WG__ALWAYS_INLINE void multiply(const bool nibbles, const int rows, int64_t bloc
         store(sums + r * WG__GROUP + p * LANES, totals[r][p]);
 }
 
-#define OF_ROWS(rows) multiply(nibbles, rows, blocks, weights, tile, sums)
-
-WG__ALWAYS_INLINE void multiply_rows(const bool nibbles, int64_t rows, int64_t blocks,
-                                     const uint8_t *weights, const uint8_t *tile, float *sums) {
-    switch (rows) {
-        WG__CASES(WG__I8_ROWS, OF_ROWS)
-    default:
-        return;
-    }
-}
-
 static void multiply_tile(wg_quantization quantization, int64_t rows, int64_t blocks,
                           const uint8_t *weights, const void *tile, float *sums) {
+#define OF_NIBBLES(rows) multiply(true, rows, blocks, weights, tile, sums)
+#define OF_BYTES(rows) multiply(false, rows, blocks, weights, tile, sums)
     if (quantization == WG_QUANTIZATION_Q4_0)
-        multiply_rows(true, rows, blocks, weights, tile, sums);
+        switch (rows) { WG__CASES(WG__I8_ROWS, OF_NIBBLES) }
     else
-        multiply_rows(false, rows, blocks, weights, tile, sums);
+        switch (rows) { WG__CASES(WG__I8_ROWS, OF_BYTES) }
+#undef OF_NIBBLES
+#undef OF_BYTES
 }
 
 /* ---- Rows of x ---- */

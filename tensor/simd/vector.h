@@ -373,16 +373,14 @@ WG__PAIR_FUNCTION(vector_hypot, hypot, u05)
 #define WG__TEXT_EXPANDED(a) #a
 #define WG__TEXT(a) WG__TEXT_EXPANDED(a)
 
-/* ---- A switch over numbers of rows, with a copy of a function for each ---- */
-
-/* In a switch: OF(rows) for 1 to `most` rows, which is 1, 4, 6 or 12. */
-#define WG__CASES(most, OF) WG__JOIN(WG__CASES_, most)(OF)
-
-#define WG__CASE(rows, OF)                                                                         \
-    case rows:                                                                                     \
-        OF(rows);                                                                                  \
+/* A case of a switch over constants, with a copy of a function for each. */
+#define WG__CASE(constant, OF)                                                                     \
+    case constant:                                                                                 \
+        OF(constant);                                                                              \
         break;
 
+/* OF(rows) for 1 to `most` rows, which is 1, 4, 6 or 12. */
+#define WG__CASES(most, OF) WG__JOIN(WG__CASES_, most)(OF)
 #define WG__CASES_1(OF) WG__CASE(1, OF)
 #define WG__CASES_4(OF) WG__CASES_1(OF) WG__CASE(2, OF) WG__CASE(3, OF) WG__CASE(4, OF)
 #define WG__CASES_6(OF) WG__CASES_4(OF) WG__CASE(5, OF) WG__CASE(6, OF)
