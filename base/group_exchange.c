@@ -66,7 +66,7 @@ static int begin_return(wg_group *group) {
     add_up(group, x);
     for (int i = x->own_begin; i < x->own_begin + x->own_count; i++)
         sums[i] = wg__f32_to_bf16(data[i]);
-    return wg__mpi_begin_all_gather(group, sums, x->part_bytes, x->part_at, &x->request);
+    return wg__mpi_begin_all_gather(sums, x->part_bytes, x->part_at, &x->request);
 }
 
 /* ---- Beginning ---- */
@@ -125,8 +125,8 @@ static int begin_all_to_all(wg_group *group, wg__exchange *x) {
         return -1;
     for (int i = 0; rounds && i < x->count; i++)
         ((uint16_t *)x->sent)[i] = wg__f32_to_bf16(((const float *)x->data)[i]);
-    return wg__mpi_begin_all_to_all(group, x->sent, x->part_bytes, x->part_at, x->received,
-                                    x->own_bytes, x->own_at, &x->request);
+    return wg__mpi_begin_all_to_all(x->sent, x->part_bytes, x->part_at, x->received, x->own_bytes,
+                                    x->own_at, &x->request);
 }
 
 /* Assigns the exchange to *exchange, or frees it if it failed to begin. */
@@ -149,8 +149,7 @@ int wg__group_begin_sum(wg_group *group, wg_group_element element, wg__transit t
         if (!x)
             return -1;
         *x = (wg__exchange){.element = element, .data = data, .sent = data};
-        return finish_beginning(x, wg__mpi_begin_sum(group, element, count, data, &x->request),
-                                exchange);
+        return finish_beginning(x, wg__mpi_begin_sum(data, element, count, &x->request), exchange);
     }
     int *counts = wg__alloc_array(group->size, sizeof *counts); /* nearly equal parts */
     for (int rank = 0; counts && rank < group->size; rank++)
@@ -186,8 +185,7 @@ int wg__group_begin_all_gather(wg_group *group, wg_group_element element, const 
     wg__exchange *x = new_exchange(group, element, WG__TRANSIT_AS_IS, counts, data);
     return !x ? -1
               : finish_beginning(
-                    x,
-                    wg__mpi_begin_all_gather(group, data, x->part_bytes, x->part_at, &x->request),
+                    x, wg__mpi_begin_all_gather(data, x->part_bytes, x->part_at, &x->request),
                     exchange);
 }
 

@@ -76,13 +76,11 @@ int wg__mpi_reduce(wg_group *group, wg_group_element element, bool sums, int cou
 
 /* Calls in the background: *request is NULL once the call has ended. Counts and offsets are bytes,
  * one for each rank, and must not change until then. */
-int wg__mpi_begin_sum(wg_group *group, wg_group_element element, int count, void *data,
-                      void **request);
-int wg__mpi_begin_all_to_all(wg_group *group, const void *sent, const int *sent_bytes,
-                             const int *sent_at, void *received, const int *received_bytes,
-                             const int *received_at, void **request);
-int wg__mpi_begin_all_gather(wg_group *group, void *data, const int *bytes, const int *at,
+int wg__mpi_begin_sum(void *data, wg_group_element element, int count, void **request);
+int wg__mpi_begin_all_to_all(const void *sent, const int *sent_bytes, const int *sent_at,
+                             void *received, const int *received_bytes, const int *received_at,
                              void **request);
+int wg__mpi_begin_all_gather(void *data, const int *bytes, const int *at, void **request);
 int wg__mpi_end(wg_group *group, void **request);
 int wg__mpi_test(void **request, bool *done);
 
@@ -91,8 +89,8 @@ int wg__mpi_move(wg_group *group, wg__mpi_move_kind kind, int rank, int bytes, v
 
 #else
 
-static inline int wg__without_mpi(const void *group, ...) {
-    (void)group;
+static inline int wg__without_mpi(const void *first, ...) {
+    (void)first;
     return 0;
 }
 

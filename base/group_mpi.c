@@ -230,31 +230,26 @@ static int begun(int status, const char *call, void **request) {
     return fail_mpi(status, call);
 }
 
-int wg__mpi_begin_sum(wg_group *group, wg_group_element element, int count, void *data,
-                      void **request) {
+int wg__mpi_begin_sum(void *data, wg_group_element element, int count, void **request) {
     MPI_Request *own = *request = wg__alloc(sizeof *own);
-    (void)group;
     return !own ? -1
                 : begun(MPI_Iallreduce(MPI_IN_PLACE, data, count, types[element], MPI_SUM, series,
                                        own),
                         "MPI_Iallreduce", request);
 }
 
-int wg__mpi_begin_all_to_all(wg_group *group, const void *sent, const int *sent_bytes,
-                             const int *sent_at, void *received, const int *received_bytes,
-                             const int *received_at, void **request) {
+int wg__mpi_begin_all_to_all(const void *sent, const int *sent_bytes, const int *sent_at,
+                             void *received, const int *received_bytes, const int *received_at,
+                             void **request) {
     MPI_Request *own = *request = wg__alloc(sizeof *own);
-    (void)group;
     return !own ? -1
                 : begun(MPI_Ialltoallv(sent, sent_bytes, sent_at, MPI_BYTE, received,
                                        received_bytes, received_at, MPI_BYTE, series, own),
                         "MPI_Ialltoallv", request);
 }
 
-int wg__mpi_begin_all_gather(wg_group *group, void *data, const int *bytes, const int *at,
-                             void **request) {
+int wg__mpi_begin_all_gather(void *data, const int *bytes, const int *at, void **request) {
     MPI_Request *own = *request = wg__alloc(sizeof *own);
-    (void)group;
     return !own ? -1
                 : begun(MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_BYTE, data, bytes, at, MPI_BYTE,
                                         returns, own),

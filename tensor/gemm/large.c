@@ -20,17 +20,8 @@
  * The pieces depend on k alone, and the order of a tile's sums on the pieces alone, so the bits are
  * the same at any number of threads.
  *
- * The kernel is compiled for several instruction sets (tensor/simd/products.h). It reads A one
- * number at a time, at any stride, so in most products of a training step only the weight, the
- * smaller operand, is packed:
- *
- *     B, packed: a panel of whole vectors      +---+
- *                                              |   |
- *     A, in place, if its rows are contiguous  +---+
- *     (else packed as B is)             +---+  +---+
- *                                       |   |  | C |
- *                                       +---+  +---+
- */
+ * The kernel (tensor/simd/products.h) reads A one number at a time, at any stride. So in most
+ * products of a training step only the weight, the smaller operand, is packed. */
 #include "tensor/gemm/gemm.h"
 
 #include <assert.h>

@@ -93,7 +93,6 @@ static void random_words(uint64_t seed, uint64_t offset, uint64_t group, int64_t
     }
 }
 
-/* y = 0 where the word is below the limit, x * scale elsewhere. */
 static void drop_below(int64_t n, const uint32_t *words, uint32_t limit, double scale,
                        const void *x, void *y) {
     const real *from = x;

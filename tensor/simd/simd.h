@@ -3,7 +3,8 @@
  *     kernels_f32.c, kernels_f64.c   compiled for base, x86-64-v3 and x86-64-v4, one table each
  *       `-- vector.h                 the vectors of that instruction set, and SLEEF's functions
  *       `-- functions.h ...          the kernels, written once for all instruction sets
- *     simd.c                         chooses the table
+ *     kernels_bf16.c, kernels_i8.c   the same for weights in bf16 and in blocks of integers
+ *     simd.c                         chooses the tables
  *
  * Kernels work on contiguous arrays of the table's dtype, f32 or f64; pointers need no alignment.
  * They run on the calling thread. The result of an element (of a row, in a row kernel) depends on
@@ -388,11 +389,8 @@ const wg__simd *wg__simd_for(wg_dtype dtype);
 /* ---- Weights in bf16 ----
  *
  * Products of many rows of x with weights in bf16 (quantize.h), two numbers of a row at a time.
- *
- *     kernels_bf16.c   compiled for the instruction sets of simd.h, for processors that multiply
- *                      pairs of bf16 (AVX512-BF16), and for processors that multiply tiles of
- *                      pairs (AMX: tiles.h)
- *     simd.c           chooses the table
+ * kernels_bf16.c is also compiled for processors that multiply pairs of bf16 (AVX512-BF16) and
+ * tiles of pairs (AMX: tiles.h).
  *
  * A lane of a vector sums the products of an output in the order of the row's numbers, so a row's
  * result has the same bits whichever rows are multiplied with it. Processors that multiply pairs
@@ -473,11 +471,8 @@ const wg__bf16_kernels *wg__bf16_kernels_at(int index);
 /* ---- Weights in blocks of integers ----
  *
  * Integer products with quantized weights (quantize.h): the rows of x are quantized to blocks of 32
- * signed bytes (the levels) and an f32 scale.
- *
- *     kernels_i8.c   compiled for the instruction sets of simd.h, and once more for processors that
- *                    multiply and add four bytes at once (VNNI)
- *     simd.c         chooses the table
+ * signed bytes (the levels) and an f32 scale. kernels_i8.c is also compiled for processors that
+ * multiply and add four bytes at once (VNNI).
  *
  *     y_o = sum over blocks b, in their order, of (sum of levels x_b w_ob) (scale x_b  scale w_ob)
  *

@@ -62,7 +62,6 @@ WG__ALWAYS_INLINE void few_columns(const bool logarithm, const int vectors, cons
         }
 }
 
-/* dx = y (dy - sum dy y), or, of the logarithm, dy - e^y sum dy. */
 WG__ALWAYS_INLINE vector softmax_slope(const bool logarithm, vector y, vector dy, vector sum) {
     return logarithm ? dy - vector_exp(y) * sum : y * (dy - sum);
 }
