@@ -113,19 +113,6 @@ static int make_handles(wg__level *level, int count, wg_tensor *const *inputs, c
     return 0;
 }
 
-/* All samples of an output. An output that is equal for all samples becomes an expanded view. */
-static wg_tensor *all_samples(wg_tensor *y, const wg__level *level) {
-    wg_tensor *all = wg__tangent_of(y, level);
-    if (all)
-        return wg_alias(all);
-    int64_t shape[WG_MAX_DIMS] = {level->samples};
-    if (y->spec.ndim == WG_MAX_DIMS)
-        return wg__fail_null(WG_ERROR_SHAPE, "vmap",
-                             "an output of rank %d takes no axis of samples", y->spec.ndim);
-    memcpy(shape + 1, y->spec.shape, (size_t)y->spec.ndim * sizeof *shape);
-    return wg_expand(y, y->spec.ndim + 1, shape);
-}
-
 int wg_vmap(wg_function function, void *context, int input_count, wg_tensor *const *inputs,
             const int *axes, int output_count, wg_tensor **outputs) {
     memset(outputs, 0, (size_t)output_count * sizeof *outputs);
@@ -146,7 +133,15 @@ int wg_vmap(wg_function function, void *context, int input_count, wg_tensor *con
         status = wg__call_function(function, context, input_count, handles, output_count, outputs,
                                    "vmap");
     for (int j = 0; j < output_count && status == 0; j++) {
-        outputs[j] = all_samples(outputs[j], &level);
+        wg_tensor *y = outputs[j], *all = wg__tangent_of(y, &level);
+        int64_t shape[WG_MAX_DIMS + 1] = {level.samples};
+        memcpy(shape + 1, y->spec.shape, (size_t)y->spec.ndim * sizeof *shape);
+        if (!all && y->spec.ndim == WG_MAX_DIMS)
+            outputs[j] =
+                wg__fail_null(WG_ERROR_SHAPE, "vmap",
+                              "an output of rank %d takes no axis of samples", WG_MAX_DIMS);
+        else /* an output that is equal for all samples becomes an expanded view */
+            outputs[j] = all ? wg_alias(all) : wg_expand(y, y->spec.ndim + 1, shape);
         status = outputs[j] ? 0 : -1;
     }
     wg__escape_results(status, output_count, outputs);

@@ -126,28 +126,6 @@ int wg__variant_long(const wg_op *op, int number, const wg_sample *sample, bool 
     return is_feasible(op, &variant->sample, 1 << 15) ? 1 : -1;
 }
 
-/* Makes a random direction of length 1 over the elements from `from` to `to` of the grown axes;
- * from < 0: over all elements. Returns 0 if there are none. */
-static double make_direction(const wg__gradcheck *c, int64_t length, int64_t from, int64_t to,
-                             double *direction) {
-    wg_generator generator = {.seed = c->options.seed, .offset = (uint64_t)7 << 40};
-    double square = 0;
-    for (int w = 0; w < c->wanted.count; w++)
-        for (int64_t i = 0; i < wg_tensor_count(c->wanted.tensors[w]); i++) {
-            const wg_gradcheck_index index = wg__index_of(i, &c->wanted.tensors[w]->spec);
-            double v = wg_random_normal(&generator), *at = &direction[c->wanted.at[w] + i];
-            bool is_between = from < 0;
-            for (int d = 0; d < index.ndim && !is_between; d++)
-                is_between = wg_tensor_size(c->wanted.tensors[w], d) == length &&
-                             index.at[d] >= from && index.at[d] < to;
-            *at = is_between ? v : 0;
-            square += *at * *at;
-        }
-    for (int64_t at = 0; at < c->wanted.elements && square > 0; at++)
-        direction[at] /= sqrt(square);
-    return square;
-}
-
 typedef struct projection {
     wg__gradcheck *c;
     int64_t length; /* of the grown axes */
@@ -155,13 +133,29 @@ typedef struct projection {
     double slopes; /* the sum of the absolute slopes */
 } projection;
 
-/* 1 if the derivatives along the direction agree, or cannot be compared (a kink, no elements); 0 if
- * they disagree; -1 with a verdict. */
+/* Compares the derivatives along a random direction of length 1 over the elements from `from` to
+ * `to` of the grown axes; from < 0: over all elements. 1 if they agree, or cannot be compared (a
+ * kink, no elements); 0 if they disagree; -1 with a verdict. */
 static int compare_direction(projection *p, int64_t from, int64_t to) {
     wg__gradcheck *c = p->c;
-    double eps = c->dtype == WG_F64 ? 1e-5 : 1.0 / 64;
-    if (make_direction(c, p->length, from, to, c->gradient) == 0)
+    wg_generator generator = {.seed = c->options.seed, .offset = (uint64_t)7 << 40};
+    double square = 0, eps = c->dtype == WG_F64 ? 1e-5 : 1.0 / 64;
+    for (int w = 0; w < c->wanted.count; w++)
+        for (int64_t i = 0; i < wg_tensor_count(c->wanted.tensors[w]); i++) {
+            const wg_gradcheck_index index = wg__index_of(i, &c->wanted.tensors[w]->spec);
+            double v = wg_random_normal(&generator), *at = &c->gradient[c->wanted.at[w] + i];
+            bool is_between = from < 0;
+            for (int d = 0; d < index.ndim && !is_between; d++)
+                is_between = wg_tensor_size(c->wanted.tensors[w], d) == p->length &&
+                             index.at[d] >= from && index.at[d] < to;
+            *at = is_between ? v : 0;
+            square += *at * *at;
+        }
+    if (square == 0)
         return 1;
+    for (int64_t at = 0; at < c->wanted.elements; at++)
+        c->gradient[at] /= sqrt(square);
+
     /* If a kink is within the first step, the second step, a thousandth of it, avoids the kink. */
     for (int pass = 0; pass < 2; pass++, eps /= 1000) {
         if (wg__gradcheck_slope(c, c->gradient, -1, eps) < 0)

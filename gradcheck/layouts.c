@@ -26,26 +26,6 @@ typedef struct layout {
 
 enum { ALL_AXES = -1, MAX_LAYOUTS = 2 + 4 * WG_MAX_DIMS + WG_MAX_DIMS * (WG_MAX_DIMS - 1) / 2 };
 
-/* Lists the layouts that x can have; returns their number. The first layouts catch a kernel that
- * ignores strides before it can read beyond the storage. */
-static int list_layouts(const wg_tensor *x, layout *list) {
-    const int64_t *shape = wg_tensor_shape(x);
-    const int ndim = wg_tensor_ndim(x);
-    int count = 0;
-    list[count++] = (layout){OFFSET, 0, 0};
-    for (int axis = 0; axis < ndim; axis++)
-        for (int other = axis + 1; other < ndim; other++)
-            if (shape[axis] > 1 && shape[other] > 1)
-                list[count++] = (layout){TRANSPOSED, axis, other};
-    for (kind kind = STEPPED; kind <= EXPANDED; kind++)
-        for (int axis = 0; axis < ndim; axis++)
-            if (shape[axis] > 1 || kind < FLIPPED)
-                list[count++] = (layout){kind, axis, 0};
-    if (ndim > 1 && wg_tensor_count(x) > 1)
-        list[count++] = (layout){EXPANDED, ALL_AXES, 0};
-    return count;
-}
-
 /* A tensor of NaN with x at begin, begin + step, ... of the axis. */
 static wg_tensor *embed(wg_tensor *x, int axis, int64_t size, int64_t begin, int64_t step) {
     if (!x)
@@ -244,10 +224,28 @@ static int sweep_all(sweep *s) {
     enum { MOST_PAIRS = 2000 }; /* of a sample */
     wg__gradcheck *c = s->c;
     int64_t total;
+    /* List the layouts that each target can have. The first layouts catch a kernel that ignores
+     * strides before it can read beyond the storage. */
     for (int t = 0; t < s->target_count; t++) {
         const wg_tensor *x = target_of(c, t);
-        s->layout_count[t] = x ? list_layouts(x, s->layouts[t]) : 0;
+        const int64_t *shape = wg_tensor_shape(x);
+        const int ndim = wg_tensor_ndim(x);
+        layout *next = s->layouts[t];
+        if (x)
+            *next++ = (layout){OFFSET, 0, 0};
+        for (int axis = 0; axis < ndim; axis++)
+            for (int other = axis + 1; other < ndim; other++)
+                if (shape[axis] > 1 && shape[other] > 1)
+                    *next++ = (layout){TRANSPOSED, axis, other};
+        for (kind kind = STEPPED; kind <= EXPANDED; kind++)
+            for (int axis = 0; axis < ndim; axis++)
+                if (shape[axis] > 1 || kind < FLIPPED)
+                    *next++ = (layout){kind, axis, 0};
+        if (ndim > 1 && wg_tensor_count(x) > 1)
+            *next++ = (layout){EXPANDED, ALL_AXES, 0};
+        s->layout_count[t] = (int)(next - s->layouts[t]);
     }
+
     int status = 0;
     for (int t = 0; t < s->target_count; t++)
         for (int i = 0; i < s->layout_count[t] && status == 0; i++)
