@@ -119,23 +119,6 @@ int wg_activation_checkpoint(wg_function function, void *context, int input_coun
 
 /* ---- The second run ---- */
 
-static int run_again(wg__region *region, wg_tensor **found) {
-    for (int i = 0; i < region->input_count; i++)
-        if (wg__tensor_version(region->inputs[i].tensor) != region->inputs[i].version)
-            return wg_fail(WG_ERROR_GRADIENT, "activation_checkpoint",
-                           "input %d was written in place between the first run and the second; "
-                           "write to a clone, or run backward first",
-                           i);
-    if (run_function(region, found) < 0)
-        return -1;
-    if (wg__active_region.next < region->count)
-        return wg_fail(
-            WG_ERROR_GRADIENT, "activation_checkpoint",
-            "the second run of a checkpointed function recorded %lld calls, the first %lld",
-            (long long)wg__active_region.next, (long long)region->count);
-    return 0;
-}
-
 static void swap_generators(const wg__region *region, wg_generator *states) {
     for (int k = 0; k < region->generator_count; k++) {
         wg_generator now = *region->generators[k].generator;
@@ -165,7 +148,20 @@ int wg__region_run_again(const wg_node *node) {
         const wg_dtype matmul_dtype = wg_set_matmul_dtype(region->matmul_dtype);
         wg_scope scope;
         wg_scope_begin(&scope);
-        status = run_again(region, found);
+        status = 0;
+        for (int i = 0; i < region->input_count && status == 0; i++)
+            if (wg__tensor_version(region->inputs[i].tensor) != region->inputs[i].version)
+                status = wg_fail(WG_ERROR_GRADIENT, "activation_checkpoint",
+                                 "input %d was written in place between the first run and the "
+                                 "second; write to a clone, or run backward first",
+                                 i);
+        if (status == 0)
+            status = run_function(region, found);
+        if (status == 0 && wg__active_region.next < region->count)
+            status = wg_fail(
+                WG_ERROR_GRADIENT, "activation_checkpoint",
+                "the second run of a checkpointed function recorded %lld calls, the first %lld",
+                (long long)wg__active_region.next, (long long)region->count);
         wg_scope_end(&scope, NULL);
         wg_set_matmul_dtype(matmul_dtype);
         wg__active_region = outer;

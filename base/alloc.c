@@ -181,7 +181,7 @@ static header *cut_block(size_t bytes, bool *asked) {
 
 /* ---- Small blocks ---- */
 
-static header *take_locked(size_t bytes) {
+static header *alloc_locked(size_t bytes) {
     const bool is_large = round_up(bytes, UNIT) + HEADER >= LARGE_BYTES;
     int size_class = LARGE;
     /* Classes of 64, 128, 192... 2048 bytes, and from there four to a power of two: 2560, 3072,
@@ -265,11 +265,11 @@ static int64_t sum_locked(wg__counter counter) {
     return sum;
 }
 
-static void take_lock(void) {
+static void lock_arena(void) {
     pthread_mutex_lock(&lock);
 }
 
-static void give_lock(void) {
+static void unlock_arena(void) {
     pthread_mutex_unlock(&lock);
 }
 
@@ -284,7 +284,7 @@ static void keep_counts(wg__thread_counters *counters) {
 /* Runs when a thread ends. Blocks that it frees afterwards go to the shared lists. */
 static void end_thread(void *own) {
     wg__thread_counters *counters = own, **place = &listed_counters;
-    take_lock();
+    lock_arena();
     share_own_lists();
     own_room = 0;
     while (*place != counters)
@@ -292,7 +292,7 @@ static void end_thread(void *own) {
     *place = counters->next;
     keep_counts(counters);
     counters->is_listed = false;
-    give_lock();
+    unlock_arena();
 }
 
 static pthread_key_t at_thread_exit;
@@ -305,13 +305,13 @@ static void begin_child(void) {
             keep_counts(c);
     wg__own_counters.next = NULL;
     listed_counters = wg__own_counters.is_listed ? &wg__own_counters : NULL;
-    give_lock();
+    unlock_arena();
 }
 
 /* A fork waits for the lock, so that the child gets consistent lists and a free lock. */
 static void begin_process(void) {
     pthread_key_create(&at_thread_exit, end_thread);
-    pthread_atfork(take_lock, give_lock, begin_child);
+    pthread_atfork(lock_arena, unlock_arena, begin_child);
 }
 
 /* Locks, and lists the thread's counters at its first call. A thread's first block comes from the
@@ -321,37 +321,37 @@ static void enter(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     static WG__THREAD_LOCAL bool begun;
     if (wg__own_counters.is_listed) {
-        take_lock();
+        lock_arena();
         return;
     }
     pthread_once(&once, begin_process);
     pthread_setspecific(at_thread_exit, &wg__own_counters);
     own_room = begun ? 0 : OWN_ROOM;
     begun = true;
-    take_lock();
+    lock_arena();
     wg__own_counters.next = listed_counters;
     wg__own_counters.is_listed = true;
     listed_counters = &wg__own_counters;
 }
 
-WG__NOINLINE static header *take_shared(size_t bytes) {
+WG__NOINLINE static header *alloc_shared(size_t bytes) {
     if (bytes > (size_t)1 << 62)
         return NULL;
     enter();
-    header *block = take_locked(bytes);
+    header *block = alloc_locked(bytes);
     if (!block) {
         trim_locked();
-        block = take_locked(bytes);
+        block = alloc_locked(bytes);
     }
     peak_bytes = wg__larger(peak_bytes, lent_bytes - sum_locked(WG__COUNT_CACHED_BYTES));
-    give_lock();
+    unlock_arena();
     return block;
 }
 
 WG__NOINLINE static void free_shared(header *block) {
     enter();
     free_locked(block);
-    give_lock();
+    unlock_arena();
 }
 
 void *wg__try_alloc(size_t bytes) {
@@ -364,7 +364,7 @@ void *wg__try_alloc(size_t bytes) {
     if (block) {
         own_lists[block->size_class] = block->next;
         wg__counter_add(WG__COUNT_CACHED_BYTES, -(int64_t)block->size);
-    } else if (!(block = take_shared(bytes)))
+    } else if (!(block = alloc_shared(bytes)))
         return NULL;
     wg__counter_add(WG__COUNT_BLOCKS, 1);
     char *memory = (char *)block + HEADER;
@@ -401,14 +401,14 @@ void wg__alloc_fail_after(int64_t n) {
 }
 
 int64_t wg__counter_sum(wg__counter counter) {
-    take_lock();
+    lock_arena();
     const int64_t sum = sum_locked(counter);
-    give_lock();
+    unlock_arena();
     return sum;
 }
 
 wg_alloc_stats wg_alloc_get_stats(void) {
-    take_lock();
+    lock_arena();
     const int64_t cached = sum_locked(WG__COUNT_CACHED_BYTES), live = lent_bytes - cached;
     peak_bytes = wg__larger(peak_bytes, live);
     wg_alloc_stats now = {.live_blocks = sum_locked(WG__COUNT_BLOCKS),
@@ -418,26 +418,26 @@ wg_alloc_stats wg_alloc_get_stats(void) {
                           .system_allocations = system_allocations};
     for (int64_t i = 0; i < arena.count; i++)
         now.cached_bytes += (int64_t)arena.pieces[i].held;
-    give_lock();
+    unlock_arena();
     return now;
 }
 
 int64_t wg__memory_available(void) {
-    take_lock();
+    lock_arena();
     const int64_t reserved = arena.end - arena.top;
-    give_lock();
+    unlock_arena();
     const int64_t left = wg__memory_left(reserved);
     return left == INT64_MAX ? left : left + wg_alloc_get_stats().cached_bytes;
 }
 
 void wg__alloc_reset_peak(void) {
-    take_lock();
+    lock_arena();
     peak_bytes = lent_bytes - sum_locked(WG__COUNT_CACHED_BYTES);
-    give_lock();
+    unlock_arena();
 }
 
 void wg__alloc_trim(void) {
-    take_lock();
+    lock_arena();
     trim_locked();
-    give_lock();
+    unlock_arena();
 }

@@ -109,7 +109,7 @@ static void pause_processor(void) {
     } while (0)
 
 /* Takes the first chunk of a run, or the last one; false if the run is empty. */
-static bool take_chunk(run *run, bool last, uint64_t *chunk) {
+static bool claim_chunk(run *run, bool last, uint64_t *chunk) {
     uint64_t left = atomic_load_explicit(&run->left, memory_order_relaxed), rest;
     do {
         const uint64_t first = (uint32_t)left, end = left >> 32;
@@ -123,11 +123,11 @@ static bool take_chunk(run *run, bool last, uint64_t *chunk) {
 }
 
 /* Computes chunks of a loop until none is left to take. */
-static void take_part(loop *l, int me) {
+static void run_chunks(loop *l, int me) {
     const int threads = atomic_load_explicit(&l->threads, memory_order_acquire);
     for (int i = 0; i < threads && me < threads;) {
         uint64_t chunk;
-        if (!take_chunk(&l->runs[(me + i) % threads], i > 0, &chunk)) {
+        if (!claim_chunk(&l->runs[(me + i) % threads], i > 0, &chunk)) {
             i++;
             continue;
         }
@@ -148,7 +148,7 @@ static void *work(void *number) {
     for (;;) {
         const unsigned seen = atomic_load(&begun);
         for (int i = 0; i < MOST_LOOPS; i++)
-            take_part(&loops[i], me);
+            run_chunks(&loops[i], me);
         SPIN_WHILE(atomic_load_explicit(&begun, memory_order_relaxed) == seen);
         if (atomic_load(&begun) != seen)
             continue;
@@ -243,7 +243,7 @@ void wg__parallel_for(int64_t count, int64_t grain, wg__range_body body, void *c
             pthread_cond_signal(&sleepers[i].wake);
             pthread_mutex_unlock(&mutex);
         }
-    take_part(l, 0);
+    run_chunks(l, 0);
     SPIN_WHILE(atomic_load(&l->unfinished) > 0);
     if (atomic_load(&l->unfinished) > 0) {
         pthread_mutex_lock(&mutex);

@@ -148,7 +148,7 @@ int wg__snapshot_take(wg__snapshot *snapshot, wg_tensor *x);
 bool wg__snapshot_holds(const wg__snapshot *snapshot); /* the tensor is unchanged */
 
 /* Restores the wanted inputs from the snapshots after they were moved. */
-void wg__gradcheck_put_back(wg__gradcheck *c);
+void wg__gradcheck_restore(wg__gradcheck *c);
 
 /* The address of an element, given by its number in row-major order. */
 char *wg__element_address(const wg_tensor *x, int64_t number);

@@ -38,7 +38,7 @@ int wg__gradcheck_evaluate_moved(wg__gradcheck *c, const double *direction, int6
         wg_tensor_touch(c->wanted.tensors[w]);
     }
     int status = wg__gradcheck_evaluate(c, values, NULL);
-    wg__gradcheck_put_back(c);
+    wg__gradcheck_restore(c);
     return status;
 }
 

@@ -198,7 +198,7 @@ static void snapshot_restore(const wg__snapshot *snapshot) {
     wg_tensor_touch(x);
 }
 
-void wg__gradcheck_put_back(wg__gradcheck *c) {
+void wg__gradcheck_restore(wg__gradcheck *c) {
     for (int w = 0; w < c->wanted.count; w++)
         snapshot_restore(&c->snapshots[c->wanted.index[w]]);
     for (int i = 0; i < c->input_count; i++) /* inputs with a common storage share its version */

@@ -66,19 +66,6 @@ static int run_vjp(wg__gradcheck *c, const wg_node *node, uint32_t wants, wg_ten
                               "the vjp failed%s", is_null ? unsaved : "");
 }
 
-/* The first axis of a gradient that its input lacks, or has with size 1; -1 if the input does
- * not broadcast to the gradient. */
-static int unsummed_axis(const wg_spec *gradient, const wg_spec *input) {
-    int missing = gradient->ndim - input->ndim, axis = -1;
-    for (int d = 0; missing >= 0 && d < input->ndim; d++)
-        if (input->shape[d] != gradient->shape[missing + d] && input->shape[d] != 1)
-            return -1;
-    for (int d = gradient->ndim - 1; d >= 0 && missing >= 0; d--)
-        if (d < missing || input->shape[d - missing] != gradient->shape[d])
-            axis = d;
-    return axis;
-}
-
 static int check_gradient(wg__gradcheck *c, const wg_node *node, int input,
                           const wg_tensor *gradient) {
     const wg_spec *is = &gradient->spec, *wanted = &node->input_specs[input];
@@ -91,7 +78,16 @@ static int check_gradient(wg__gradcheck *c, const wg_node *node, int input,
                                   other);
     if (wg__same_shape(is, wanted))
         return 0;
-    int axis = unsummed_axis(is, wanted);
+    /* The first axis of the gradient that the input lacks, or has with size 1; -1 if the input does
+     * not broadcast to the gradient. */
+    const int missing = is->ndim - wanted->ndim;
+    int axis = -1;
+    bool broadcasts = missing >= 0;
+    for (int d = 0; d < wanted->ndim && broadcasts; d++)
+        broadcasts = wanted->shape[d] == is->shape[missing + d] || wanted->shape[d] == 1;
+    for (int d = is->ndim - 1; d >= 0 && broadcasts; d--)
+        if (d < missing || wanted->shape[d - missing] != is->shape[d])
+            axis = d;
     c->report->axis = axis;
     if (axis >= 0)
         return wg__gradcheck_fail(

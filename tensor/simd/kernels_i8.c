@@ -221,7 +221,7 @@ static inline real largest_magnitude(const vector *numbers) {
 }
 
 /* Writes the levels of a block, 4 bytes in every 4 * rows, and returns their sum. */
-static inline lane put_levels(const vector *numbers, real inverse, int64_t rows, uint8_t *to) {
+static inline lane store_levels(const vector *numbers, real inverse, int64_t rows, uint8_t *to) {
     lanes sum = {0};
     for (int v = 0; v < WG__BLOCK / LANES; v++) {
         const lanes levels = to_levels(numbers[v] * inverse);
@@ -251,9 +251,9 @@ static void quantize(int64_t rows, int64_t blocks, const float *x, int64_t x_str
             const real inverse = finite && isfinite(1 / scale) ? 1 / scale : 0;
             lane sum = 0;
             if (finite)
-                sum = put_levels(numbers, inverse, rows, tile + row * STEP);
+                sum = store_levels(numbers, inverse, rows, tile + row * STEP);
             else
-                sum = put_levels((vector[WG__BLOCK / LANES]){{0}}, 0, rows, tile + row * STEP);
+                sum = store_levels((vector[WG__BLOCK / LANES]){{0}}, 0, rows, tile + row * STEP);
             sum *= offset;
             memcpy(scales + row * (int64_t)sizeof scale, &scale, sizeof scale);
             memcpy(scales + (rows + row) * (int64_t)sizeof scale, &sum, sizeof sum);
