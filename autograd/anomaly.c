@@ -206,27 +206,9 @@ int wg__check_jvp(const wg_call *call, wg_tensor *const *tangents,
         searched[finds_infinities], j, where, caller(from, sizeof from));
 }
 
-static const char *origin_text(const wg__origin *origin, char *text, size_t size) {
-    char from[320], within[96], number[32] = "";
-    if (!origin) {
-        snprintf(text, size, "recorded before anomaly mode was on");
-        return text;
-    }
-    if (finds_infinities) {
-        snprintf(text, size, "recorded in %s", *origin->layer ? origin->layer : "no layer");
-        return text;
-    }
-    describe(origin, from, sizeof from);
-    if (origin->within_call)
-        snprintf(number, sizeof number, " of call %lld", (long long)origin->within_call);
-    snprintf(within, sizeof within, " in the vjp of %.20s%s", origin->within, number);
-    snprintf(text, size, "call %lld, recorded%s by %s", (long long)origin->number,
-             origin->within ? within : "", from);
-    return text;
-}
-
 int wg__check_vjp(const wg_node *node, wg_tensor *const *cotangents, wg_tensor *const *gradients) {
-    char where[128], from[448];
+    char where[128], origin_text[448], from[320], within[96] = "", number[32] = "";
+    const wg__origin *origin = node->origin;
     const int i = first_with_nan(node->input_count, gradients, where, sizeof where);
     if (i < 0 || first_with_nan(node->output_count, cotangents, NULL, 0) >= 0)
         return 0;
@@ -235,12 +217,25 @@ int wg__check_vjp(const wg_node *node, wg_tensor *const *cotangents, wg_tensor *
         saved_nan = saved_nan || first_with_nan(1, &node->inputs[k].tensor, NULL, 0) >= 0;
     for (int j = 0; j < node->output_count; j++)
         saved_nan = saved_nan || first_with_nan(1, &node->outputs[j].tensor, NULL, 0) >= 0;
+    if (!origin) {
+        snprintf(origin_text, sizeof origin_text, "recorded before anomaly mode was on");
+    } else if (finds_infinities) {
+        snprintf(origin_text, sizeof origin_text, "recorded in %s",
+                 *origin->layer ? origin->layer : "no layer");
+    } else {
+        describe(origin, from, sizeof from);
+        if (origin->within_call)
+            snprintf(number, sizeof number, " of call %lld", (long long)origin->within_call);
+        if (origin->within)
+            snprintf(within, sizeof within, " in the vjp of %.20s%s", origin->within, number);
+        snprintf(origin_text, sizeof origin_text, "call %lld, recorded%s by %s",
+                 (long long)origin->number, within, from);
+    }
     const wg_call call = {
         .op = node->op, .input_count = node->input_count, .input_specs = node->input_specs};
     return wg__op_fail(&call, WG_ERROR_ANOMALY,
                        "its vjp made %s of cotangents without one%s, in the gradient of operand %d "
                        "at %s; %s",
                        searched[finds_infinities],
-                       saved_nan ? " (but the forward call had one)" : "", i, where,
-                       origin_text(node->origin, from, sizeof from));
+                       saved_nan ? " (but the forward call had one)" : "", i, where, origin_text);
 }

@@ -22,11 +22,8 @@
 #include "base/system.h"
 
 enum { HEADER = 64, UNIT = 64, OWN_BYTES = 2048, LARGE_BYTES = 64 << 10, HUGE_PAGE = 2 << 20 };
-enum {
-    OWN_CLASSES = OWN_BYTES / UNIT,
-    LARGE = 56 /* classes of small blocks */,
-    OWN_ROOM = 1 << 18
-};
+/* LARGE is also the number of classes of small blocks. */
+enum { OWN_CLASSES = OWN_BYTES / UNIT, LARGE = 56, OWN_ROOM = 1 << 18 };
 static const size_t usual_reserve = (size_t)64 << 30; /* addresses without memory cost nothing */
 
 #ifdef WG__POISONS

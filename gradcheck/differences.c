@@ -257,8 +257,7 @@ static bool row_agrees(const block *b, int64_t row) {
            wrong_entry(b, row) < 0;
 }
 
-static int found(const block *b, wg_diagnosis diagnosis, const char *format, ...) WG_PRINTF(3, 4);
-
+WG_PRINTF(3, 4)
 static int found(const block *b, wg_diagnosis diagnosis, const char *format, ...) {
     char detail[256];
     va_list arguments;

@@ -33,9 +33,7 @@ typedef struct text {
     size_t size, used;
 } text;
 
-static void append(text *t, const char *format, ...) WG_PRINTF(2, 3);
-
-static void append(text *t, const char *format, ...) {
+WG_PRINTF(2, 3) static void append(text *t, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     int length = vsnprintf(t->buffer + t->used, t->size - t->used, format, arguments);
