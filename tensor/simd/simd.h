@@ -197,20 +197,18 @@ typedef struct wg__simd_rows {
      * dx may be dy. */
     void (*softmax_vjp)(bool logarithm, int64_t n, const void *y, const void *dy, void *dx);
 
-    /* Softmax, or its logarithm, and the gradients along each of `columns` lines of n elements that
-     * lie side by side: element i of line j is x[i stride + j]. A line's result does not depend on
-     * its neighbours. A line of -inf has a softmax of 0 and a logarithm of NaN. */
+    /* Softmax, or its logarithm, along each of `columns` lines of n elements that lie side by side:
+     * element i of line j is x[i stride + j]. With dy, the gradient from the softmax x instead; y
+     * may be dy. A line's result does not depend on its neighbours. A line of -inf has a softmax of
+     * 0 and a logarithm of NaN. */
     void (*softmax_columns)(bool logarithm, int64_t n, int64_t columns, int64_t stride,
-                            const void *x, void *y);
-    void (*softmax_columns_vjp)(bool logarithm, int64_t n, int64_t columns, int64_t stride,
-                                const void *y, const void *dy, void *dx);
+                            const void *x, const void *dy, void *y);
 
     /* The same of contiguous rows of 1 to WG__SHORT_LINE elements, with the bits of lines side by
      * side. */
 #define WG__SHORT_LINE 32
-    void (*softmax_short)(bool logarithm, int64_t rows, int64_t n, const void *x, void *y);
-    void (*softmax_short_vjp)(bool logarithm, int64_t rows, int64_t n, const void *y,
-                              const void *dy, void *dx);
+    void (*softmax_short)(bool logarithm, int64_t rows, int64_t n, const void *x, const void *dy,
+                          void *y);
 
     /* With weights a b, where a NULL operand means ones: excess returns sum a b (shift - x) and
      * sets `total` to sum a b; subtract computes y -= scale a b. */

@@ -115,19 +115,15 @@ WG__ALWAYS_INLINE void all_columns(const bool logarithm, const bool vjp, int64_t
 }
 
 static void softmax_columns(bool logarithm, int64_t n, int64_t columns, int64_t stride,
-                            const void *x, void *y) {
-    if (logarithm)
+                            const void *x, const void *dy, void *y) {
+    if (logarithm && dy)
+        all_columns(true, true, n, columns, stride, x, dy, y);
+    else if (logarithm)
         all_columns(true, false, n, columns, stride, x, x, y);
+    else if (dy)
+        all_columns(false, true, n, columns, stride, x, dy, y);
     else
         all_columns(false, false, n, columns, stride, x, x, y);
-}
-
-static void softmax_columns_vjp(bool logarithm, int64_t n, int64_t columns, int64_t stride,
-                                const void *y, const void *dy, void *dx) {
-    if (logarithm)
-        all_columns(true, true, n, columns, stride, y, dy, dx);
-    else
-        all_columns(false, true, n, columns, stride, y, dy, dx);
 }
 
 /* ---- Short rows: LANES rows at a time, transposed to lines side by side ---- */
@@ -175,19 +171,16 @@ WG__ALWAYS_INLINE void short_rows(const bool logarithm, const bool vjp, int64_t 
         few_rows(logarithm, vjp, rows - r, n, x + r * n, dy + r * n, y + r * n);
 }
 
-static void softmax_short(bool logarithm, int64_t rows, int64_t n, const void *x, void *y) {
-    if (logarithm)
+static void softmax_short(bool logarithm, int64_t rows, int64_t n, const void *x, const void *dy,
+                          void *y) {
+    if (logarithm && dy)
+        short_rows(true, true, rows, n, x, dy, y);
+    else if (logarithm)
         short_rows(true, false, rows, n, x, x, y);
+    else if (dy)
+        short_rows(false, true, rows, n, x, dy, y);
     else
         short_rows(false, false, rows, n, x, x, y);
-}
-
-static void softmax_short_vjp(bool logarithm, int64_t rows, int64_t n, const void *y,
-                              const void *dy, void *dx) {
-    if (logarithm)
-        short_rows(true, true, rows, n, y, dy, dx);
-    else
-        short_rows(false, true, rows, n, y, dy, dx);
 }
 
 /* ---- The gradients along a row ---- */

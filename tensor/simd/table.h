@@ -34,9 +34,7 @@ const wg__simd WG__TABLE = {
 #endif
             .softmax_vjp = row_softmax_vjp,
             .softmax_columns = softmax_columns,
-            .softmax_columns_vjp = softmax_columns_vjp,
             .softmax_short = softmax_short,
-            .softmax_short_vjp = softmax_short_vjp,
             .excess = row_excess,
             .subtract = row_subtract,
             .moments = row_moments,

@@ -49,11 +49,9 @@ static void run_rows(int64_t begin, int64_t end, void *context) {
     const lines_job *job = context;
     const wg__simd_rows *rows = &job->simd->rows;
     const size_t bytes = (size_t)job->n * job->size, at = (size_t)begin * bytes;
-    if (job->n <= WG__SHORT_LINE && job->dy)
-        rows->softmax_short_vjp(job->logarithm, end - begin, job->n, job->x + at, job->dy + at,
-                                job->y + at);
-    else if (job->n <= WG__SHORT_LINE)
-        rows->softmax_short(job->logarithm, end - begin, job->n, job->x + at, job->y + at);
+    if (job->n <= WG__SHORT_LINE)
+        rows->softmax_short(job->logarithm, end - begin, job->n, job->x + at,
+                            job->dy ? job->dy + at : NULL, job->y + at);
     else
         for (int64_t row = begin; row < end; row++) {
             const char *x = job->x + (size_t)row * bytes;
@@ -81,12 +79,8 @@ static void run_columns(int64_t begin, int64_t end, void *context) {
         const int64_t first = block % job->blocks * job->width;
         const int64_t columns = wg__smaller(job->width, job->inner - first);
         const size_t at = (size_t)(block / job->blocks * job->n * job->inner + first) * job->size;
-        if (job->dy)
-            job->simd->rows.softmax_columns_vjp(job->logarithm, job->n, columns, job->inner,
-                                                job->x + at, job->dy + at, job->y + at);
-        else
-            job->simd->rows.softmax_columns(job->logarithm, job->n, columns, job->inner,
-                                            job->x + at, job->y + at);
+        job->simd->rows.softmax_columns(job->logarithm, job->n, columns, job->inner, job->x + at,
+                                        job->dy ? job->dy + at : NULL, job->y + at);
     }
 }
 
