@@ -68,7 +68,7 @@ WG_API wg_tensor *wg_distribution_entropy(const wg_distribution *p);
 /* A sample. [scope; SHAPE, ARGUMENT] */
 WG_API wg_tensor *wg_distribution_sample(wg_generator *generator, const wg_distribution *p);
 
-/* KL(p || q) of two distributions of one kind. [scope; SHAPE, ARGUMENT if the kind has none] */
+/* KL(p || q), both of the same kind. [scope; SHAPE, ARGUMENT if the kind has none] */
 WG_API wg_tensor *wg_distribution_kl(const wg_distribution *p, const wg_distribution *q);
 
 WG_END_DECLS
