@@ -48,9 +48,9 @@ static const char *read_line(const char *path, const char *key, char line[LONGES
     return found;
 }
 
-/* The value of the line "key : value", or NULL. */
-static const char *read_value(const char *path, const char *key, char line[LONGEST_LINE]) {
-    const char *value = read_line(path, key, line);
+/* The value of the line "key : value" about the first processor, or NULL. */
+static const char *read_processor(const char *key, char line[LONGEST_LINE]) {
+    const char *value = read_line("/proc/cpuinfo", key, line);
     value = value ? strchr(value, ':') : NULL;
     return value ? value + 1 + strspn(value + 1, " \t") : NULL;
 }
@@ -173,9 +173,9 @@ double wg__processor_quota(void) {
 void wg__processor_name(char *name, size_t size) {
     struct utsname system = {.machine = "unknown"};
     char line[LONGEST_LINE], other[LONGEST_LINE];
-    const char *model = read_value("/proc/cpuinfo", "model name", line);
-    const char *maker = model ? NULL : read_value("/proc/cpuinfo", "CPU implementer", line);
-    const char *part = maker ? read_value("/proc/cpuinfo", "CPU part", other) : NULL;
+    const char *model = read_processor("model name", line);
+    const char *maker = model ? NULL : read_processor("CPU implementer", line);
+    const char *part = maker ? read_processor("CPU part", other) : NULL;
     uname(&system);
     if (part)
         snprintf(name, size, "%s, implementer %s, part %s", system.machine, maker, part);
@@ -196,7 +196,7 @@ bool wg__processor_has(const char *feature) {
 #else /* The features are one line, of words with a blank between them. */
     char line[LONGEST_LINE];
     const size_t length = strlen(feature);
-    const char *at = read_value("/proc/cpuinfo", "flags", line);
+    const char *at = read_processor("flags", line);
     for (; at && (at = strstr(at, feature)); at += length)
         if ((at[-1] == ' ' || at[-1] == '\t') && (at[length] == ' ' || !at[length]))
             return true;

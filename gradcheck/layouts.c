@@ -183,10 +183,8 @@ static int check_case(sweep *s, int count, const place *places) {
         gradients = s->copied.gradients;
     }
     c->report->variants++;
-    if (status == 0)
-        status = make_views(s, count, places, false);
-    if (status == 0)
-        status = run_views(s, &s->viewed);
+    if (status == 0 && (make_views(s, count, places, false) < 0 || run_views(s, &s->viewed) < 0))
+        status = -1;
     const wg__results *r = &s->viewed;
     int64_t at = status < 0 ? -1 : wg__gradcheck_unlike(c, c->all_count, r->values, values, 1);
     if (at >= 0)
