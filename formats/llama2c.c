@@ -326,9 +326,8 @@ static wg_tensor *reorder(const wg_tensor *x, int64_t heads, bool to_halves) {
     const wg_spec *spec = &x->spec;
     if (spec->ndim != 2 || heads < 1 || spec->shape[0] % (2 * heads) != 0) {
         char text[64];
-        wg_fail(WG_ERROR_SHAPE, "llama", "%s has no %lld heads of even width",
-                wg_spec_text(text, sizeof text, spec), (long long)heads);
-        return NULL;
+        return wg__fail_null(WG_ERROR_SHAPE, "llama", "%s has no %lld heads of even width",
+                             wg_spec_text(text, sizeof text, spec), (long long)heads);
     }
     wg_tensor *result = wg__tensor_new(spec);
     if (!result)

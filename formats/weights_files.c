@@ -65,10 +65,10 @@ static char *file_of_folder(const char *folder) {
             return path;
         wg__free(path);
     }
-    wg_fail(WG_ERROR_NOT_FOUND, WHERE,
-            "%s has no model.safetensors and no pytorch_model.bin, nor an index.json of either",
-            folder);
-    return NULL;
+    return wg__fail_null(
+        WG_ERROR_NOT_FOUND, WHERE,
+        "%s has no model.safetensors and no pytorch_model.bin, nor an index.json of either",
+        folder);
 }
 
 wg_weights *wg_weights_open(const char *path) {

@@ -3,7 +3,7 @@
 
 #include "base/json.h"
 #include "base/array.h"
-#include "io/weights/binary_file.h"
+#include "base/replacement.h"
 
 #include <errno.h>
 #include <math.h>
@@ -57,9 +57,8 @@ static wg_config *config_of_root(json_t *root, const json_error_t *error, const 
     }
     if (!json_is_object(root)) {
         json_decref(root);
-        wg_fail(WG_ERROR_FORMAT, "config", "%s is no JSON object; wanted {\"key\": value, ...}",
-                name);
-        return NULL;
+        return wg__fail_null(WG_ERROR_FORMAT, "config",
+                             "%s is no JSON object; wanted {\"key\": value, ...}", name);
     }
     return config_of(root, name);
 }

@@ -7,7 +7,7 @@
 #include "io/trace.h"
 
 #include "base/json.h"
-#include "io/weights/binary_file.h"
+#include "base/replacement.h"
 #include "tensor/internal.h"
 #include "tensor/profile.h"
 

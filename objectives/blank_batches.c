@@ -1,7 +1,6 @@
 /* The batches of blank infilling: texts with masks, spans, tables. See blank_infilling.h. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"

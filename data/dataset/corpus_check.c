@@ -4,7 +4,6 @@
  *                 '-> hash of the document  -> set of documents */
 #include "data/internal.h"
 
-#include <string.h>
 #include <utf8proc.h>
 
 #include "data/tokenizer/kind.h"

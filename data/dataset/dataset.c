@@ -379,11 +379,9 @@ static wg__token_file *open_or_tokenize(const request *r, int count, const char 
     const char *kept = r->storage ? r->storage->path : NULL;
     if (!kept || access(kept, F_OK) < 0)
         return tokenize_files(r, kept, count, paths);
-    if (!wg__dataset_is_token_file(kept)) {
-        wg_fail(WG_ERROR_FORMAT, WHERE, "%s exists and is no token file; it is left as it is",
-                kept);
-        return NULL;
-    }
+    if (!wg__dataset_is_token_file(kept))
+        return wg__fail_null(WG_ERROR_FORMAT, WHERE,
+                             "%s exists and is no token file; it is left as it is", kept);
     wg__token_file *file = wg__token_file_open(kept);
     if (!file)
         return NULL;
@@ -533,11 +531,9 @@ wg_dataset *wg_dataset_from_text(const char *text, int64_t length, const char *t
     if (!text || make_request(&r, tokenizer, options) < 0)
         return NULL;
     const bool pairs = r.rules.kind == WG_TEXT_PAIRS;
-    if (pairs != (target != NULL)) {
-        wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                pairs ? "pairs need a target text" : "only pairs have a target text");
-        return NULL;
-    }
+    if (pairs != (target != NULL))
+        return wg__fail_null(WG_ERROR_ARGUMENT, WHERE,
+                             pairs ? "pairs need a target text" : "only pairs have a target text");
     wg__text_map texts[] = {wg__text_map_of(text, length),
                             wg__text_map_of(target ? target : "", -1)};
     wg__token_file *file = wg__token_file_create(NULL, &r.rules, tokenizer);
@@ -656,11 +652,9 @@ int wg_dataset_load_split(int count, const char *const *paths, const wg_tokenize
 char *wg__dataset_pair_text(const wg_dataset *dataset, wg_side side, int64_t pair) {
     if (!dataset)
         return NULL;
-    if (dataset->kind != WG_TEXT_PAIRS || pair < 0 || pair >= dataset->documents) {
-        wg_fail(WG_ERROR_INDEX, WHERE, "pair %lld of %lld", (long long)pair,
-                (long long)(dataset->kind == WG_TEXT_PAIRS ? dataset->documents : 0));
-        return NULL;
-    }
+    if (dataset->kind != WG_TEXT_PAIRS || pair < 0 || pair >= dataset->documents)
+        return wg__fail_null(WG_ERROR_INDEX, WHERE, "pair %lld of %lld", (long long)pair,
+                             (long long)(dataset->kind == WG_TEXT_PAIRS ? dataset->documents : 0));
     const document_run *run = find_run(dataset, DOCUMENT, pair);
     int64_t line = pair - run->begin[DOCUMENT] + run->in_file[DOCUMENT], source = 0;
     for (; source + WG__TOKEN_SIDES < run->file->source_count; source += WG__TOKEN_SIDES) {
@@ -686,10 +680,9 @@ char *wg__dataset_pair_text(const wg_dataset *dataset, wg_side side, int64_t pai
         length = wg__text_line(text, p->at, &p->at);
         found = p->line++ == line;
     }
-    if (!found) {
-        wg_fail(WG_ERROR_STATE, WHERE, "pair %lld is beyond the end of its text", (long long)pair);
-        return NULL;
-    }
+    if (!found)
+        return wg__fail_null(WG_ERROR_STATE, WHERE, "pair %lld is beyond the end of its text",
+                             (long long)pair);
     char *copy = wg__alloc((size_t)length + 1);
     if (copy) {
         memcpy(copy, begin, (size_t)length);

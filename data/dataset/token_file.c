@@ -338,11 +338,10 @@ wg__text_map *wg__token_file_text(wg__token_file *file, int64_t index, const cha
     wg__token_source *source = &file->sources[index];
     if (source->text.bytes)
         return &source->text;
-    if (!source_found(source, source->path)) {
-        wg_fail(WG_ERROR_STATE, where,
-                "%s is gone or has changed since it was tokenised; its text is in no token file",
-                source->path);
-        return NULL;
-    }
+    if (!source_found(source, source->path))
+        return wg__fail_null(
+            WG_ERROR_STATE, where,
+            "%s is gone or has changed since it was tokenised; its text is in no token file",
+            source->path);
     return wg__text_map_open(&source->text, source->path, where) < 0 ? NULL : &source->text;
 }

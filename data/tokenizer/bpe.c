@@ -259,10 +259,8 @@ static wg_tokenizer *from_json(const json_t *json, int64_t count, const char *co
     json_error_t error;
     if (json_unpack_ex((json_t *)json, &error, 0, "{s:s, s:b, s:b, s:o}", "pattern", &pattern,
                        "prefix_space", &prefix_space, "whole_words", &whole_words, "merges",
-                       &list) < 0) {
-        wg_fail(WG_ERROR_FORMAT, "bpe", "bad options: %s", error.text);
-        return NULL;
-    }
+                       &list) < 0)
+        return wg__fail_null(WG_ERROR_FORMAT, "bpe", "bad options: %s", error.text);
     int64_t merge_count;
     int32_t(*merges)[2] = wg__merges_of_json(list, &merge_count, "bpe");
     if (!merges)
@@ -306,10 +304,9 @@ const wg__tokenizer_kind wg__bpe_kind = {
 
 const char **wg__tokens_by_id(const json_t *object, int64_t *count, const char *name) {
     *count = (int64_t)json_object_size(object);
-    if (*count > INT32_MAX || *count == 0) {
-        wg_fail(WG_ERROR_FORMAT, "bpe", "%s is not an object of tokens and their ids", name);
-        return NULL;
-    }
+    if (*count > INT32_MAX || *count == 0)
+        return wg__fail_null(WG_ERROR_FORMAT, "bpe", "%s is not an object of tokens and their ids",
+                             name);
     const char **tokens = wg__calloc((size_t)*count, sizeof *tokens), *token;
     json_t *id;
     int status = tokens ? 0 : -1;
@@ -371,10 +368,9 @@ wg_tokenizer *wg__bpe_read(const json_t *vocabulary, const char *vocabulary_name
                            int64_t length, const char *merges_name, const wg_bpe_options *options) {
     if (wg__utf8_check(merges, length, merges_name, "bpe") < 0)
         return NULL;
-    if (memchr(merges, '\0', (size_t)length)) {
-        wg_fail(WG_ERROR_FORMAT, "bpe", "%s has a NUL byte: no list of merges", merges_name);
-        return NULL;
-    }
+    if (memchr(merges, '\0', (size_t)length))
+        return wg__fail_null(WG_ERROR_FORMAT, "bpe", "%s has a NUL byte: no list of merges",
+                             merges_name);
     int64_t count, merge_count = -1;
     const char **tokens = wg__tokens_by_id(vocabulary, &count, vocabulary_name);
     wg__strings known = {0};

@@ -94,10 +94,8 @@ wg_tokenizer *wg__tokenizer_of_json(const json_t *root) {
     json_error_t error;
     if (json_unpack_ex((json_t *)root, &error, 0, "{s:s, s:s, s:o, s:o, s?o, s?o}", "format",
                        &format, "kind", &name, "options", &options, "vocabulary", &vocabulary,
-                       "special", &special, "added", &added) < 0) {
-        wg_fail(WG_ERROR_FORMAT, "tokenizer", "not a tokenizer: %s", error.text);
-        return NULL;
-    }
+                       "special", &special, "added", &added) < 0)
+        return wg__fail_null(WG_ERROR_FORMAT, "tokenizer", "not a tokenizer: %s", error.text);
     const wg__tokenizer_kind *kind = NULL;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         kind = strcmp(kinds[i]->name, name) == 0 ? kinds[i] : kind;
@@ -170,8 +168,7 @@ static wg_tokenizer *load_bpe(const char *path, bool is_merges) {
         }
         wg__free(other);
     }
-    wg_fail(WG_ERROR_NOT_FOUND, LOAD, "%s needs %s beside it", path, names[0]);
-    return NULL;
+    return wg__fail_null(WG_ERROR_NOT_FOUND, LOAD, "%s needs %s beside it", path, names[0]);
 }
 
 /* Parses a JSON file in the folder of `path`. NULL without the file, or with an error. */

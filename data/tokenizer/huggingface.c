@@ -390,11 +390,9 @@ static wg_tokenizer *make_pieces(reading *r, bool unigram) {
                              .scores = r->scores,
                              .charsmap = r->steps.charsmap.bytes,
                              .charsmap_length = r->steps.charsmap.length};
-    if (r->unknown < 0) {
-        wg_fail(WG_ERROR_FORMAT, WHERE, "%s: a model without an unknown token is not supported",
-                r->name);
-        return NULL;
-    }
+    if (r->unknown < 0)
+        return wg__fail_null(WG_ERROR_FORMAT, WHERE,
+                             "%s: a model without an unknown token is not supported", r->name);
     uint8_t *types = wg__alloc((size_t)r->count);
     int32_t(*merges)[2] = NULL;
     wg_tokenizer *tokenizer = NULL;
@@ -456,13 +454,12 @@ static wg_tokenizer *make_tokenizer(reading *r) {
         const char *prefix = json_string_value(json_object_get(model, "continuing_subword_prefix"));
         const json_t *longest = json_object_get(model, "max_input_chars_per_word");
         if (!r->steps.bert || (prefix && strcmp(prefix, "##") != 0) ||
-            (unknown && strcmp(unknown, "[UNK]") != 0) || (longest && !json_is_integer(longest))) {
-            wg_fail(WG_ERROR_FORMAT, WHERE,
-                    "%s: WordPiece is supported with BertNormalizer, BertPreTokenizer, \"##\" and "
-                    "\"[UNK]\"",
-                    r->name);
-            return NULL;
-        }
+            (unknown && strcmp(unknown, "[UNK]") != 0) || (longest && !json_is_integer(longest)))
+            return wg__fail_null(
+                WG_ERROR_FORMAT, WHERE,
+                "%s: WordPiece is supported with BertNormalizer, BertPreTokenizer, \"##\" and "
+                "\"[UNK]\"",
+                r->name);
         int64_t characters = longest ? (int64_t)json_integer_value(longest) : 100;
         wg_wordpiece_options options = {
             .cased = r->steps.cased,
@@ -494,9 +491,8 @@ static wg_tokenizer *make_tokenizer(reading *r) {
         r->unknown = id >= 0 && id < r->model_count ? (int32_t)id : -1;
         return make_pieces(r, true);
     }
-    wg_fail(WG_ERROR_FORMAT, WHERE, "%s: models of type \"%.100s\" are not supported", r->name,
-            type);
-    return NULL;
+    return wg__fail_null(WG_ERROR_FORMAT, WHERE, "%s: models of type \"%.100s\" are not supported",
+                         r->name, type);
 }
 
 static int add_tokens(const reading *r, wg_tokenizer *tokenizer) {

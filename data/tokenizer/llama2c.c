@@ -108,10 +108,8 @@ static void clear(wg_tokenizer *tokenizer) {
 }
 
 wg_tokenizer *wg__llama2c_read(const char *bytes, int64_t length, const char *name) {
-    if (length < 4) {
-        wg_fail(WG_ERROR_FORMAT, WHERE, "%s is cut short", name);
-        return NULL;
-    }
+    if (length < 4)
+        return wg__fail_null(WG_ERROR_FORMAT, WHERE, "%s is cut short", name);
     const size_t most = (size_t)length / 9 + 1; /* a token has at least 9 bytes in the file */
     const char *at = bytes + 4, *end = bytes + length; /* skips the length of the longest token */
     char *texts = wg__alloc((size_t)length), *text = texts;

@@ -206,17 +206,14 @@ static int read_model(model *m, message rest) {
 
 static wg_tokenizer *make_tokenizer(model *m) {
     static const char *const names[] = {"an unknown kind", "unigram", "BPE", "words", "characters"};
-    if (m->type != UNIGRAM && m->type != BPE) {
-        wg_fail(WG_ERROR_FORMAT, WHERE, "%s is a model of %s; BPE and unigram are supported",
-                m->name, names[m->type]);
-        return NULL;
-    }
+    if (m->type != UNIGRAM && m->type != BPE)
+        return wg__fail_null(WG_ERROR_FORMAT, WHERE,
+                             "%s is a model of %s; BPE and unigram are supported", m->name,
+                             names[m->type]);
     if (m->unknown_text.bytes &&
         (memchr(m->unknown_text.bytes, '\0', (size_t)m->unknown_text.length) ||
-         wg__utf8_invalid(m->unknown_text.bytes, m->unknown_text.length) >= 0)) {
-        wg_fail(WG_ERROR_FORMAT, WHERE, "%s: unk_surface is not a text", m->name);
-        return NULL;
-    }
+         wg__utf8_invalid(m->unknown_text.bytes, m->unknown_text.length) >= 0))
+        return wg__fail_null(WG_ERROR_FORMAT, WHERE, "%s: unk_surface is not a text", m->name);
     wg__piece_settings *s = &m->made.settings;
     s->unigram = m->type == UNIGRAM;
     s->unknown_text = m->unknown_text.bytes;

@@ -188,12 +188,11 @@ static wg_tokenizer *train(const wg__texts *texts, const wg_sentencepiece_traini
     if (s->min_frequency == 0)
         s->min_frequency = USUAL_FREQUENCY;
     if (s->vocabulary_size < 0 || s->vocabulary_size > INT32_MAX || s->min_frequency < 1 ||
-        s->alphabet_limit < 0) {
-        wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                "vocabulary_size, min_frequency and alphabet_limit must not be negative, and a "
-                "vocabulary has at most 2^31 - 1 pieces");
-        return NULL;
-    }
+        s->alphabet_limit < 0)
+        return wg__fail_null(
+            WG_ERROR_ARGUMENT, WHERE,
+            "vocabulary_size, min_frequency and alphabet_limit must not be negative, and a "
+            "vocabulary has at most 2^31 - 1 pieces");
     t.first_piece = SPECIAL_COUNT + (s->byte_fallback ? BYTE_COUNT : 0);
     t.words.min_frequency = s->min_frequency;
     t.words.most_characters = WG__PIECE_LONGEST;

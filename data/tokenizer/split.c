@@ -89,11 +89,10 @@ static int compile(wg__splitter *splitter, const char *pattern, const wg__text *
 
 wg__splitter *wg__splitter_new(const char *pattern) {
     /* A pattern could lift the limits by "(*LIMIT_MATCH=...)" at its beginning. */
-    if (strlen(pattern) > LONGEST_PATTERN || *pattern == '\0' || strncmp(pattern, "(*", 2) == 0) {
-        wg_fail(WG_ERROR_FORMAT, WHERE, "a pattern has 1 to %d bytes and does not begin with (*",
-                LONGEST_PATTERN);
-        return NULL;
-    }
+    if (strlen(pattern) > LONGEST_PATTERN || *pattern == '\0' || strncmp(pattern, "(*", 2) == 0)
+        return wg__fail_null(WG_ERROR_FORMAT, WHERE,
+                             "a pattern has 1 to %d bytes and does not begin with (*",
+                             LONGEST_PATTERN);
     wg__splitter *splitter = wg__calloc(1, sizeof *splitter);
     if (!splitter)
         return NULL;

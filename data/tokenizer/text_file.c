@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/replacement.h"
 #include "base/system.h"
 #include "data/tokenizer/text_file.h"
-#include "io/weights/binary_file.h"
 
 char *wg__text_file_read(const char *path, int64_t *length, const char *where) {
     wg__text_map map;

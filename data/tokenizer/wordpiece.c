@@ -276,10 +276,8 @@ static wg_tokenizer *from_json(const json_t *json, int64_t count, const char *co
     json_error_t error;
     if (json_unpack_ex((json_t *)json, &error, 0, "{s:b, s?i, s?b}", "lower_case", &lower_case,
                        "max_word_characters", &options.max_word_characters, "huggingface",
-                       &huggingface) < 0) {
-        wg_fail(WG_ERROR_FORMAT, "wordpiece", "bad options: %s", error.text);
-        return NULL;
-    }
+                       &huggingface) < 0)
+        return wg__fail_null(WG_ERROR_FORMAT, "wordpiece", "bad options: %s", error.text);
     options.cased = !lower_case;
     options.huggingface = huggingface;
     return wg__wordpiece_new(count, tokens, &options);

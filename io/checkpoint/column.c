@@ -259,12 +259,11 @@ static const char *chunk_at(wg__column *column, int64_t chunk) {
         return NULL;
     for (int64_t i = 0; i < count; i++) {
         const int64_t value = value_at(column, place->values, i);
-        if (value < 0 || value >= column->limit) {
-            wg_fail(WG_ERROR_FORMAT, "checkpoint_column",
-                    "%s: %s has a value %lld, which is not below %lld", column->file->path,
-                    column->name, (long long)value, (long long)column->limit);
-            return NULL;
-        }
+        if (value < 0 || value >= column->limit)
+            return wg__fail_null(WG_ERROR_FORMAT, "checkpoint_column",
+                                 "%s: %s has a value %lld, which is not below %lld",
+                                 column->file->path, column->name, (long long)value,
+                                 (long long)column->limit);
     }
     place->chunk = chunk;
     return place->values;

@@ -15,7 +15,6 @@
 #include "nn/internal.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
-#include "tensor/ops.h"
 #include "io/internal.h"
 
 #define WHERE "adapter"

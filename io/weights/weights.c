@@ -283,10 +283,9 @@ static wg_tensor *read_run(const wg_weights *file, const wg__weights_entry *entr
 wg_tensor *wg_weights_read(wg_weights *file, int64_t index) {
     if (!file || wg_error_pending())
         return NULL;
-    if (!has(file, index)) {
-        wg_fail(WG_ERROR_INDEX, WHERE, "%s has no tensor %lld", file->path, (long long)index);
-        return NULL;
-    }
+    if (!has(file, index))
+        return wg__fail_null(WG_ERROR_INDEX, WHERE, "%s has no tensor %lld", file->path,
+                             (long long)index);
     if (file->reader->read)
         return file->reader->read(file, index);
     const wg__weights_entry *entry = &file->entries[index];
