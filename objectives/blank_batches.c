@@ -191,28 +191,6 @@ int wg__blanked_batch(const wg_blank_tokens *tokens, int64_t rows, const wg__bla
     return 0;
 }
 
-int wg__blank_batch_of_spans(const wg_blank_tokens *tokens, const int32_t *text, int64_t count,
-                             const wg__blank_span *spans, int64_t span_count, int32_t mask,
-                             wg__blank_batch *batch) {
-    *batch = (wg__blank_batch){0};
-    const char *where = "glm_batch";
-    if (span_count < 1)
-        return wg_fail(WG_ERROR_ARGUMENT, where, "no span is given; at least one is wanted");
-    for (int64_t i = 0; i < span_count; i++) {
-        if (spans[i].first < 0 || spans[i].first >= spans[i].end || spans[i].end > count)
-            return wg_fail(WG_ERROR_ARGUMENT, where,
-                           "a span of tokens %lld to %lld, the end not included, of a text of %lld",
-                           (long long)spans[i].first, (long long)spans[i].end, (long long)count);
-        for (int64_t j = 0; j < i; j++)
-            if (spans[i].first < spans[j].end && spans[j].first < spans[i].end)
-                return wg_fail(WG_ERROR_ARGUMENT, where,
-                               "the spans that begin at tokens %lld and %lld overlap",
-                               (long long)spans[j].first, (long long)spans[i].first);
-    }
-    const wg__blanked_text blanks = {text, count, spans, span_count, mask, false};
-    return wg__blanked_batch(tokens, 1, &blanks, 1, batch);
-}
-
 #define LENGTH_MULTIPLE 8 /* of T, so that few shapes of batches occur */
 #define LONGEST_SPAN 39   /* as in the published code */
 

@@ -65,13 +65,6 @@ typedef struct wg__blank_span {
     int64_t first, end;
 } wg__blank_span;
 
-/* Fills `batch` with one sequence: a text with these spans, in the order of Part B, and `mask` for
- * each. [scope; ARGUMENT for no span, or one that is empty, overlaps another or is not in the text]
- */
-int wg__blank_batch_of_spans(const wg_blank_tokens *tokens, const int32_t *text, int64_t count,
-                             const wg__blank_span *spans, int64_t span_count, int32_t mask,
-                             wg__blank_batch *batch);
-
 /* A sequence of a batch as a table like figure 2 of the paper: a line for each token with both
  * positions, its label and the tokens that it sees. Freed with wg_text_free. [INDEX, MEMORY] */
 char *wg__blank_batch_show(const wg__blank_batch *batch, int64_t row,
@@ -151,7 +144,7 @@ int wg__blank_encode_stretch(const wg_blank_tokens *tokens, const wg_tokenizer *
 typedef struct wg__blanked_text {
     const int32_t *text;
     int64_t count;
-    const wg__blank_span *spans; /* in the order of Part B; none overlaps another */
+    const wg__blank_span *spans; /* in the order of Part B; none is empty or overlaps another */
     int64_t span_count;
     int32_t mask;
     bool goes_on; /* the document continues after this text: no span may learn to end here */

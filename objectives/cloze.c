@@ -2,7 +2,6 @@
 #include "objectives/cloze.h"
 
 #include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -209,13 +208,11 @@ char *wg__cloze_to_json(const wg__cloze *cloze) {
     for (int64_t i = 0; i < cloze->labels.count; i++)
         wg__json_put(&verbalizers, cloze->labels.names[i], json_string(cloze->verbalizers[i]));
     json_t *object = json_pack("{s:s, s:o}", "pattern", cloze->pattern, "verbalizers", verbalizers);
-    char *text = object ? json_dumps(object, JSON_INDENT(2)) : NULL;
-    char *copy = text ? wg__strdup(text) : NULL;
-    free(text);
-    json_decref(object);
-    if (!copy && !wg_error_pending())
+    char *text = object ? wg__json_text(object, "{\n  ", ",\n  ", "\n}\n") : NULL;
+    if (!object)
         wg_fail(WG_ERROR_MEMORY, WHERE, "no memory to write it");
-    return copy;
+    json_decref(object);
+    return text;
 }
 
 wg__cloze *wg__cloze_from_json(const char *json, const wg_tokenizer *tokenizer) {

@@ -278,10 +278,9 @@ int wg__label_measure(const wg__head_run *run, wg_metrics *metrics) {
     const double tp = table[1][1], fp = table[0][1], fn = table[1][0], tn = table[0][0];
     const double f1 = 2 * tp + fp + fn > 0 ? 2 * tp / (2 * tp + fp + fn) : 0;
     const double scale = sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn));
-    const double mcc = scale > 0 ? (tp * tn - fp * fn) / scale : 0;
-    return wg_metrics_add(metrics, "f1", f1, weight) < 0
-               ? -1
-               : wg_metrics_add(metrics, "mcc", mcc, weight);
+    if (wg_metrics_add(metrics, "f1", f1, weight) < 0)
+        return -1;
+    return wg_metrics_add(metrics, "mcc", scale > 0 ? (tp * tn - fp * fn) / scale : 0, weight);
 }
 
 /* One label a line, in the order of the examples. */

@@ -218,15 +218,8 @@ static int prepare(pairing *p, const wg_tokenizer *tokenizer) {
         o->short_share = 0.1;
     if (o->short_share < 0)
         o->short_share = 0;
-    if (!(o->masked_share > 0 && o->masked_share <= 1) || !(o->short_share <= 1))
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                       "masked_share is %g and short_share %g; they must be shares of 1",
-                       o->masked_share, o->short_share);
     if (o->max_predictions == 0)
         o->max_predictions = (int64_t)ceil(o->masked_share * (double)o->sequence);
-    if (o->max_predictions < 1)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "max_predictions is %lld; it must be 1 or more",
-                       (long long)o->max_predictions);
     o->max_predictions = wg__smaller(o->max_predictions, o->sequence);
     p->pad = wg_tokenizer_special(tokenizer, WG_TOKEN_PAD);
     p->class = wg_tokenizer_special(tokenizer, WG_TOKEN_CLASS);

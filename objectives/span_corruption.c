@@ -15,6 +15,8 @@
 #include "models/internal.h"
 
 #define WHERE "span-corruption"
+#define DENSITY 0.15 /* the share of the tokens that is removed */
+#define MEAN_SPAN 3  /* tokens */
 
 wg__span_lengths wg__span_lengths_of(int64_t text, double density, double mean_span) {
     const double rounded_noise = nearbyint((double)text * density);
@@ -88,18 +90,6 @@ static int make_batch(int64_t rows, const wg__span_lengths *lengths, const int64
 int wg__span_batch_of_spans(const wg__sentinels *tokens, const int32_t *text, int64_t count,
                             const wg_token_window *spans, int64_t span_count,
                             wg__span_batch *batch) {
-    *batch = (wg__span_batch){0};
-    if (span_count >= tokens->sentinel_count)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "%lld spans; the %d sentinels are enough for %d",
-                       (long long)span_count, tokens->sentinel_count, tokens->sentinel_count - 1);
-    for (int64_t i = 0; i < span_count; i++) {
-        const int64_t start = spans[i].start, end = spans[i].end;
-        if (start < (i > 0 ? spans[i - 1].end + 1 : 0) || start >= end || end > count)
-            return wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                           "span %lld, from token %lld to %lld of %lld, is empty, overlaps or "
-                           "touches another or is not in the text",
-                           (long long)i, (long long)start, (long long)end, (long long)count);
-    }
     wg__span_lengths lengths = {.text = count, .spans = span_count};
     for (int64_t i = 0; i < span_count; i++)
         lengths.noise += spans[i].end - spans[i].start;
@@ -154,22 +144,13 @@ static int prepare(corruption *c, const wg_dataset *stream, const wg_tokenizer *
                    wg__span_batch_options *o) {
     if (wg__batch_sizes(WHERE, &o->batch, &o->sequence) < 0)
         return -1;
-    o->noise_density = o->noise_density == 0 ? 0.15 : o->noise_density;
-    o->mean_span = o->mean_span == 0 ? 3 : o->mean_span;
-    if (!(o->noise_density > 0 && o->noise_density < 1))
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "noise_density is %g; it must be between 0 and 1",
-                       o->noise_density);
-    if (!(o->mean_span >= 1 && isfinite(o->mean_span)))
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "mean_span is %g; it must be 1 or more",
-                       o->mean_span);
     if (wg__sentinels_of(tokenizer, &c->tokens) < 0)
         return -1;
     /* The longest text with inputs of at most `sequence` tokens. */
-    wg__span_lengths lengths = wg__span_lengths_of(2, o->noise_density, o->mean_span),
-                     next = lengths;
+    wg__span_lengths lengths = wg__span_lengths_of(2, DENSITY, MEAN_SPAN), next = lengths;
     while (next.inputs <= o->sequence) {
         lengths = next;
-        next = wg__span_lengths_of(lengths.text + 1, o->noise_density, o->mean_span);
+        next = wg__span_lengths_of(lengths.text + 1, DENSITY, MEAN_SPAN);
     }
     c->lengths = lengths;
     if (wg__batch_vocabulary(WHERE, stream, c->tokens.tokenizer_size) < 0)

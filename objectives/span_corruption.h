@@ -49,9 +49,8 @@ typedef struct wg__span_batch {
     int64_t tokens;       /* of both, B (S + T) */
 } wg__span_batch;
 
-/* Fills `batch` with one sequence: a text without these spans, in order. [scope; ARGUMENT for a
- * span that is empty, overlaps or touches another, or is not in the text, or for more spans than
- * sentinels; MEMORY] */
+/* Fills `batch` with one sequence: a text without these spans, in order. Two spans do not touch.
+ * There are fewer spans than sentinels. [scope; MEMORY] */
 int wg__span_batch_of_spans(const wg__sentinels *tokens, const int32_t *text, int64_t count,
                             const wg_token_window *spans, int64_t span_count,
                             wg__span_batch *batch);
@@ -79,8 +78,6 @@ typedef struct wg__span_batch_options {
     int64_t sequence;     /* of inputs: S is the greatest that a text gives up to it; 0: 128, at
                            * least 8 */
     uint64_t seed;        /* of all choices */
-    double noise_density; /* 0: 0.15 */
-    double mean_span;     /* 0: 3 */
 } wg__span_batch_options;
 
 /* Batches (wg__span_batch) of a stream, which must outlive them; an example is a text. [ARGUMENT

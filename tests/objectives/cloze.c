@@ -151,9 +151,9 @@ START_TEST(a_score_is_what_pretraining_would_lose_on_the_filled_text) {
     wg_blank_tokens tokens;
     wg__blank_tokens_of(w.tokenizer, &tokens);
     wg__blank_batch alone;
-    ck_assert_int_eq(wg__blank_batch_of_spans(&tokens, filled, WG_COUNT(filled),
-                                              &(wg__blank_span){4, 7}, 1, tokens.mask, &alone),
-                     0);
+    const wg__blank_span span = {4, 7};
+    const wg__blanked_text blanks = {filled, WG_COUNT(filled), &span, 1, tokens.mask, false};
+    ck_assert_int_eq(wg__blanked_batch(&tokens, 1, &blanks, 1, &alone), 0);
     const wg_model_inputs inputs = {.ids = alone.input_ids,
                                     .position_ids = alone.position_ids,
                                     .block_position_ids = alone.block_position_ids,

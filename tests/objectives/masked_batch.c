@@ -399,9 +399,6 @@ START_TEST(options_out_of_range_are_refused) {
     word_corpus w = word_corpus_of(2, 3, 2);
     assert_refused(&w, (wg__pair_batch_options){.batch = -1}, "batches of -1");
     assert_refused(&w, (wg__pair_batch_options){.sequence = 7}, "sequences of 7 tokens");
-    assert_refused(&w, (wg__pair_batch_options){.masked_share = 1.5}, "masked_share is 1.5");
-    assert_refused(&w, (wg__pair_batch_options){.masked_share = NAN}, "masked_share is");
-    assert_refused(&w, (wg__pair_batch_options){.max_predictions = -2}, "max_predictions is -2");
     word_corpus_free(w);
 }
 END_TEST

@@ -119,31 +119,6 @@ START_TEST(spans_may_begin_and_end_a_text_or_be_none) {
 }
 END_TEST
 
-START_TEST(spans_that_cannot_be_are_refused) {
-    world w = world_of(300);
-    static const wg_token_window bad[][2] = {
-        {{2, 4}, {4, 5}}, {{2, 4}, {3, 5}}, {{5, 6}, {1, 2}}, {{2, 2}, {4, 5}}, {{-1, 2}, {4, 5}}};
-    wg__span_batch batch;
-    for (size_t i = 0; i < WG_COUNT(bad); i++) {
-        ck_assert_int_eq(wg__span_batch_of_spans(&w.tokens, figure, 10, bad[i], 2, &batch), -1);
-        assert_error(WG_ERROR_ARGUMENT, "overlaps or touches another");
-        ck_assert_ptr_null(batch.input_ids);
-    }
-    ck_assert_int_eq(
-        wg__span_batch_of_spans(&w.tokens, figure, 10, (wg_token_window[]){{8, 11}}, 1, &batch),
-        -1);
-    assert_error(WG_ERROR_ARGUMENT, "from token 8 to 11 of 10");
-    wg_token_window many[100];
-    int32_t text[200] = {0};
-    for (int i = 0; i < 100; i++)
-        many[i] = (wg_token_window){2 * i, 2 * i + 1};
-    ck_assert_int_eq(wg__span_batch_of_spans(&w.tokens, text, 200, many, 99, &batch), 0);
-    ck_assert_int_eq(wg__span_batch_of_spans(&w.tokens, text, 200, many, 100, &batch), -1);
-    assert_error(WG_ERROR_ARGUMENT, "100 spans; the 100 sentinels are enough for 99");
-    free_world(w);
-}
-END_TEST
-
 /* ---- Lengths ---- */
 
 /* The lengths of random_spans_helper, with one more target for the last sentinel. */
@@ -296,9 +271,6 @@ START_TEST(options_out_of_range_are_refused) {
     world w = world_of(500), other = world_of(40);
     assert_refused(&w, (wg__span_batch_options){.batch = -1}, "batches of -1");
     assert_refused(&w, (wg__span_batch_options){.sequence = 7}, "sequences of 7 tokens");
-    assert_refused(&w, (wg__span_batch_options){.noise_density = 1}, "noise_density is 1");
-    assert_refused(&w, (wg__span_batch_options){.noise_density = -0.1}, "noise_density is -0.1");
-    assert_refused(&w, (wg__span_batch_options){.mean_span = 0.5}, "mean_span is 0.5");
     assert_refused(&w, (wg__span_batch_options){.sequence = 4096}, "are enough for 99");
     assert_refused(&w, (wg__span_batch_options){.sequence = 512}, "the text has 500 tokens");
     ck_assert_ptr_null(wg__span_batches_new(w.stream, other.tokenizer, NULL));
@@ -314,7 +286,6 @@ SUITES {
         a_vocabulary_with_sentinels_keeps_its_own,
         spans_become_sentinels_as_in_figure_2,
         spans_may_begin_and_end_a_text_or_be_none,
-        spans_that_cannot_be_are_refused,
         lengths_are_the_published_ones,
         halves_are_rounded_to_even_and_something_always_goes_and_stays,
         all_ways_to_cut_are_equally_likely,
