@@ -286,41 +286,38 @@ const wg__weights_reader wg__weights_gguf = {
 
 static int write_metadata(wg__text *header, const wg_weights_writer *writer,
                           const wg_llama_config *c, const char *tokenizer, int *keys) {
-    *keys = 14;
+    const int64_t file_type = writer->type == WG_WEIGHTS_F16    ? 1
+                              : writer->type == WG_WEIGHTS_Q8_0 ? 7
+                              : writer->type == WG_WEIGHTS_BF16 ? 32
+                                                                : 0;
+    const struct {
+        const char *key;
+        uint32_t type;
+        int64_t bits; /* -1: no key */
+    } rows[] = {
+        {"general.file_type", WG__GGUF_U32, file_type},
+        {"general.quantization_version", WG__GGUF_U32, 2},
+        {"llama.context_length", WG__GGUF_U32, c->max_position_embeddings},
+        {"llama.embedding_length", WG__GGUF_U32, c->hidden_size},
+        {"llama.block_count", WG__GGUF_U32, c->num_hidden_layers},
+        {"llama.feed_forward_length", WG__GGUF_U32, c->intermediate_size},
+        {"llama.attention.head_count", WG__GGUF_U32, c->num_attention_heads},
+        {"llama.attention.head_count_kv", WG__GGUF_U32, c->num_key_value_heads},
+        {"llama.rope.dimension_count", WG__GGUF_U32, c->hidden_size / c->num_attention_heads},
+        {"llama.rope.freq_base", WG__GGUF_F32, wg__gguf_f32(c->rope_theta)},
+        {"llama.attention.layer_norm_rms_epsilon", WG__GGUF_F32, wg__gguf_f32(c->rms_norm_eps)},
+        {"llama.vocab_size", WG__GGUF_U32, c->vocab_size},
+        {"tokenizer.ggml.bos_token_id", WG__GGUF_U32, c->bos_token_id},
+        {"tokenizer.ggml.eos_token_id", WG__GGUF_U32, c->eos_token_id},
+    };
+    *keys = 2;
     wg__gguf_write_text(header, "general.architecture", "llama");
     wg__gguf_write_text(header, "general.name", "wengert");
-    wg__gguf_write(header, "general.file_type", WG__GGUF_U32,
-                   writer->type == WG_WEIGHTS_F16    ? 1
-                   : writer->type == WG_WEIGHTS_Q8_0 ? 7
-                   : writer->type == WG_WEIGHTS_BF16 ? 32
-                                                     : 0);
-    wg__gguf_write(header, "general.quantization_version", WG__GGUF_U32, 2);
-    wg__gguf_write(header, "llama.context_length", WG__GGUF_U32,
-                   (uint32_t)c->max_position_embeddings);
-    wg__gguf_write(header, "llama.embedding_length", WG__GGUF_U32, (uint32_t)c->hidden_size);
-    wg__gguf_write(header, "llama.block_count", WG__GGUF_U32, (uint32_t)c->num_hidden_layers);
-    wg__gguf_write(header, "llama.feed_forward_length", WG__GGUF_U32,
-                   (uint32_t)c->intermediate_size);
-    wg__gguf_write(header, "llama.attention.head_count", WG__GGUF_U32,
-                   (uint32_t)c->num_attention_heads);
-    wg__gguf_write(header, "llama.attention.head_count_kv", WG__GGUF_U32,
-                   (uint32_t)c->num_key_value_heads);
-    wg__gguf_write(header, "llama.rope.dimension_count", WG__GGUF_U32,
-                   (uint32_t)(c->hidden_size / c->num_attention_heads));
-    wg__gguf_write(header, "llama.rope.freq_base", WG__GGUF_F32, wg__gguf_f32(c->rope_theta));
-    wg__gguf_write(header, "llama.attention.layer_norm_rms_epsilon", WG__GGUF_F32,
-                   wg__gguf_f32(c->rms_norm_eps));
-    wg__gguf_write(header, "llama.vocab_size", WG__GGUF_U32, (uint32_t)c->vocab_size);
-    if (c->bos_token_id >= 0) {
-        wg__gguf_write(header, "tokenizer.ggml.bos_token_id", WG__GGUF_U32,
-                       (uint32_t)c->bos_token_id);
-        ++*keys;
-    }
-    if (c->eos_token_id >= 0) {
-        wg__gguf_write(header, "tokenizer.ggml.eos_token_id", WG__GGUF_U32,
-                       (uint32_t)c->eos_token_id);
-        ++*keys;
-    }
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (rows[i].bits >= 0) {
+            wg__gguf_write(header, rows[i].key, rows[i].type, (uint64_t)rows[i].bits);
+            ++*keys;
+        }
     if (wg_error_pending())
         return -1;
     return wg__gguf_write_tokenizer(header, tokenizer, c->vocab_size, keys);

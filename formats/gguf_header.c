@@ -312,7 +312,7 @@ void wg__gguf_append(wg__text *header, uint32_t type, uint64_t bits) {
     wg__text_append(header, bytes, sizes[type]);
 }
 
-uint64_t wg__gguf_f32(double value) {
+uint32_t wg__gguf_f32(double value) {
     const float single = (float)value;
     uint32_t bits;
     memcpy(&bits, &single, sizeof bits);

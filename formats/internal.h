@@ -118,7 +118,7 @@ void wg__gguf_append_string(wg__text *header, const char *text, size_t length);
 void wg__gguf_append(wg__text *header, uint32_t type, uint64_t bits);
 
 /* The bits of a number as f32, for WG__GGUF_F32. */
-uint64_t wg__gguf_f32(double value);
+uint32_t wg__gguf_f32(double value);
 
 /* ---- Tokenizers (gguf_tokenizer.c) ---- */
 

@@ -31,6 +31,20 @@ static const wg_llama_config constants = {.hidden_act = WG_GATE_SWIGLU,
                                           .bos_token_id = 1,
                                           .eos_token_id = 2};
 
+/* The numbers of a header, in its order. */
+static const size_t sizes[] = {offsetof(wg_llama_config, hidden_size),
+                               offsetof(wg_llama_config, intermediate_size),
+                               offsetof(wg_llama_config, num_hidden_layers),
+                               offsetof(wg_llama_config, num_attention_heads),
+                               offsetof(wg_llama_config, num_key_value_heads),
+                               offsetof(wg_llama_config, vocab_size),
+                               offsetof(wg_llama_config, max_position_embeddings)};
+enum { SIZES = sizeof sizes / sizeof sizes[0] };
+
+static int64_t *size_of(const wg_llama_config *config, int index) {
+    return (int64_t *)((char *)(uintptr_t)config + sizes[index]);
+}
+
 #define LAYER "model.layers."
 #define HEAD "lm_head.weight"
 
@@ -115,13 +129,8 @@ static int read_header(wg_weights *file, wg_llama_config *config, int *version) 
     if (*version == 1 && bytes[36] > 1)
         return wg__weights_fail(file, "shared_classifier is %d; wanted 0 or 1", bytes[36]);
     const uint8_t *seven = *version ? bytes + 8 : bytes;
-    config->hidden_size = signed_le32(seven);
-    config->intermediate_size = signed_le32(seven + 4);
-    config->num_hidden_layers = signed_le32(seven + 8);
-    config->num_attention_heads = signed_le32(seven + 12);
-    config->num_key_value_heads = signed_le32(seven + 16);
-    config->vocab_size = signed_le32(seven + 20);
-    config->max_position_embeddings = signed_le32(seven + 24);
+    for (int i = 0; i < SIZES; i++)
+        *size_of(config, i) = signed_le32(seven + 4 * i);
     config->tie_word_embeddings = *version ? bytes[36] : config->vocab_size > 0;
     if (*version == 0)
         config->vocab_size = llabs(config->vocab_size);
@@ -240,15 +249,8 @@ static int begin_llama2c(wg_weights_writer *writer, const wg_weights_options *op
                            "%s is no tensor of a llama of this configuration",
                            writer->slots[i].name);
     uint8_t header[HEADER_1] = {0}, *seven = version ? header + 8 : header;
-    const int64_t numbers[7] = {config.hidden_size,
-                                config.intermediate_size,
-                                config.num_hidden_layers,
-                                config.num_attention_heads,
-                                config.num_key_value_heads,
-                                config.vocab_size,
-                                config.max_position_embeddings};
-    for (int i = 0; i < 7; i++)
-        wg__put_le(seven + 4 * i, (uint32_t)numbers[i], 4);
+    for (int i = 0; i < SIZES; i++)
+        wg__put_le(seven + 4 * i, (uint32_t)*size_of(&config, i), 4);
     if (version == 0 && !config.tie_word_embeddings)
         wg__put_le(seven + 20, (uint32_t)-config.vocab_size, 4);
     if (version) {
@@ -291,15 +293,9 @@ int wg__llama_config_for(wg_llama_config *config, const char *json, const char *
 }
 
 int wg__llama_config_fits(const wg_llama_config *c, int64_t bytes) {
-    const int64_t most = 1 << 27, sizes[] = {c->hidden_size,
-                                             c->intermediate_size,
-                                             c->num_hidden_layers,
-                                             c->num_attention_heads,
-                                             c->num_key_value_heads,
-                                             c->vocab_size,
-                                             c->max_position_embeddings};
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-        if (sizes[i] < 1 || sizes[i] > most)
+    const int64_t most = 1 << 27;
+    for (int i = 0; i < SIZES; i++)
+        if (*size_of(c, i) < 1 || *size_of(c, i) > most)
             return -1;
     if (c->hidden_size % (2 * c->num_attention_heads) != 0 ||
         c->num_attention_heads % c->num_key_value_heads != 0)

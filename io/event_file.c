@@ -30,36 +30,7 @@ struct wg_event_file {
     wg__text summary; /* the values of the current event */
 };
 
-/* ---- CRC32C, by the polynomial 0x1edc6f41, bits reflected ---- */
-
-uint32_t wg__crc32c(const void *bytes, size_t count) {
-    const uint8_t *at = bytes;
-    uint32_t crc = 0xffffffffu;
-    for (size_t i = 0; i < count; i++) {
-        crc ^= at[i];
-        for (int bit = 0; bit < 8; bit++)
-            crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78u : 0);
-    }
-    return ~crc;
-}
-
-/* ---- Protocol buffers. The functions put_... return nothing: add_value and write_record check for
- * a pending error. ---- */
-
-static void put_varint(wg__text *out, uint64_t value) {
-    uint8_t bytes[10];
-    int count = 0;
-    for (; value >= 0x80; value >>= 7)
-        bytes[count++] = (uint8_t)(value | 0x80);
-    bytes[count++] = (uint8_t)value;
-    wg__text_append(out, bytes, count);
-}
-
-static void put_bytes(wg__text *out, int field, const void *bytes, int64_t count) {
-    put_varint(out, (uint64_t)(field << 3 | BYTES));
-    put_varint(out, (uint64_t)count);
-    wg__text_append(out, bytes ? bytes : "", count);
-}
+/* add_value and write_record check for the errors of the functions that append. */
 
 static void put_le(wg__text *out, uint64_t value, int count) {
     uint8_t bytes[8];
@@ -70,14 +41,14 @@ static void put_le(wg__text *out, uint64_t value, int count) {
 static void put_time(wg__text *event, double time) {
     uint64_t bits;
     memcpy(&bits, &time, sizeof bits);
-    put_varint(event, 1 << 3 | BYTES_8);
+    wg__append_varint(event, 1 << 3 | BYTES_8);
     put_le(event, bits, 8);
 }
 
 /* Adds a value to the summary, whole or not at all, and frees it. */
 static int add_value(wg_event_file *file, wg__text *value) {
     const int64_t before = file->summary.length;
-    put_bytes(&file->summary, 1, value->bytes, value->length);
+    wg__append_field(&file->summary, 1, value->bytes, value->length);
     wg__free(value->bytes);
     if (!wg_error_pending())
         return 0;
@@ -86,7 +57,7 @@ static int add_value(wg_event_file *file, wg__text *value) {
 }
 
 static void put_crc(wg__text *record, const void *bytes, int64_t count) {
-    const uint32_t crc = wg__crc32c(bytes, (size_t)count);
+    const uint32_t crc = wg__crc(bytes, (size_t)count, WG__CRC32C);
     put_le(record, (crc >> 15 | crc << 17) + 0xa282ead8u, 4);
 }
 
@@ -144,7 +115,7 @@ wg_event_file *wg__event_file_open(const char *folder, double time) {
     if (file->file >= 0) {
         wg__text version = {0};
         put_time(&version, time);
-        put_bytes(&version, 3, "brain.Event:2", 13);
+        wg__append_field(&version, 3, "brain.Event:2", 13);
         if (write_record(file, &version) == 0)
             return file;
     }
@@ -176,8 +147,8 @@ int wg__event_file_scalar(wg_event_file *file, const char *tag, double value) {
     uint32_t bits;
     memcpy(&bits, &rounded, sizeof bits);
     wg__text message = {0};
-    put_bytes(&message, 1, tag, (int64_t)strlen(tag));
-    put_varint(&message, 2 << 3 | BYTES_4);
+    wg__append_field(&message, 1, tag, (int64_t)strlen(tag));
+    wg__append_varint(&message, 2 << 3 | BYTES_4);
     put_le(&message, bits, 4);
     return add_value(file, &message);
 }
@@ -189,14 +160,14 @@ int wg__event_file_text(wg_event_file *file, const char *tag, const char *text) 
     if (!file || wg_error_pending())
         return -1;
     wg__text message = {0}, tensor = {0};
-    put_varint(&tensor, 1 << 3 | VARINT);
-    put_varint(&tensor, 7);
-    put_bytes(&tensor, 2, shape, sizeof shape);
-    put_bytes(&tensor, 8, text, (int64_t)strlen(text));
-    put_bytes(&message, 1, tag, (int64_t)strlen(tag));
-    put_bytes(&message, 8, tensor.bytes, tensor.length);
+    wg__append_varint(&tensor, 1 << 3 | VARINT);
+    wg__append_varint(&tensor, 7);
+    wg__append_field(&tensor, 2, shape, sizeof shape);
+    wg__append_field(&tensor, 8, text, (int64_t)strlen(text));
+    wg__append_field(&message, 1, tag, (int64_t)strlen(tag));
+    wg__append_field(&message, 8, tensor.bytes, tensor.length);
     wg__free(tensor.bytes);
-    put_bytes(&message, 9, metadata, sizeof metadata);
+    wg__append_field(&message, 9, metadata, sizeof metadata);
     return add_value(file, &message);
 }
 
@@ -206,10 +177,10 @@ int wg__event_file_end(wg_event_file *file, int64_t step, double time) {
     wg__text event = {0}, *summary = &file->summary;
     put_time(&event, time);
     if (step != 0) { /* a field that is 0 is left out */
-        put_varint(&event, 2 << 3 | VARINT);
-        put_varint(&event, (uint64_t)step);
+        wg__append_varint(&event, 2 << 3 | VARINT);
+        wg__append_varint(&event, (uint64_t)step);
     }
-    put_bytes(&event, 5, summary->bytes, summary->length);
+    wg__append_field(&event, 5, summary->bytes, summary->length);
     summary->length = 0;
     return write_record(file, &event);
 }

@@ -147,9 +147,6 @@ WG__COMMAND int wg__event_file_text(wg_event_file *file, const char *tag, const 
  * which is dropped. -1 with [IO: disk full and so on; MEMORY], or when an error was pending. */
 WG__COMMAND int wg__event_file_end(wg_event_file *file, int64_t step, double time);
 
-/* The CRC32C (Castagnoli) of some bytes: RFC 3720, appendix B.4. */
-uint32_t wg__crc32c(const void *bytes, size_t count);
-
 /* ---- Checkpoints ---- */
 
 /* The version of the HDF5 library in use, "1.10.8". */

@@ -177,10 +177,9 @@ static int add_text(reading *r, const char *text) {
                       sizeof tokens->count);
 }
 
-static int add_line(reading *r, char *text, int64_t length) {
-    if ((int64_t)strlen(text) < length)
-        return wg__fail_line(&r->line, "it has a NUL, and is no text");
-    text[strcspn(text, "\r\n")] = '\0';
+static int add_line(void *context, char *text) {
+    reading *r = context;
+    text[strcspn(text, "\r")] = '\0';
     if (text[strspn(text, " \t")] == '\0')
         return 0;
     if (wg__utf8_invalid(text, (int64_t)strlen(text)) >= 0)
@@ -200,25 +199,13 @@ static int add_line(reading *r, char *text, int64_t length) {
 
 int wg__text_lines_load(const char *path, const wg_tokenizer *tokenizer, wg__text_lines *lines) {
     reading r = {.line = {"text_lines", path, 0}, .tokenizer = tokenizer, .lines = lines};
+    int64_t length;
     *lines = (wg__text_lines){0};
-    FILE *file = fopen(path, "r");
-    if (!file)
-        return wg_fail(errno == ENOENT ? WG_ERROR_NOT_FOUND : WG_ERROR_IO, "text_lines",
-                       "cannot read %s: %s", path, strerror(errno));
-    char *text = NULL;
-    size_t size = 0;
-    ssize_t length;
-    int status = 0;
-    while (status == 0 && (length = getline(&text, &size, file)) >= 0) {
-        r.line.number++;
-        status = add_line(&r, text, length);
-    }
-    if (status == 0 && ferror(file))
-        status = wg_fail(WG_ERROR_IO, "text_lines", "cannot read %s: %s", path, strerror(errno));
+    char *bytes = wg__text_file_read(path, &length, "text_lines");
+    int status = bytes ? wg__each_line(&r.line, bytes, length, add_line, &r) : -1;
+    wg__free(bytes);
     if (status == 0 && lines->count == 0)
         status = wg_fail(WG_ERROR_FORMAT, "text_lines", "%s holds no text", path);
-    free(text);
-    fclose(file);
     return status;
 }
 

@@ -20,6 +20,8 @@
 #include "data/tokenizer/sentencepiece.h"
 #include "data/tokenizer/tokenizer.h"
 #include "data/internal.h"
+#include "io/config.h"
+#include "tensor/easy.h"
 
 #define WHERE "tokenizer.json"
 #define DEEPEST 8 /* nested sequences */
@@ -68,16 +70,12 @@ static int refuse_step(const step_reading *r, const char *type, const char *why)
                    r->part, type, why);
 }
 
-/* The first member of an object that is not null and not in `known`, a list that ends with NULL; or
- * NULL. */
-static const char *unknown_member(const json_t *object, const char *const *known) {
+/* The first member of an object that is not null and not in `known`; or NULL. */
+static const char *unknown_member(const json_t *object, int count, const char *const *known) {
     const char *key;
     json_t *value;
     json_object_foreach((json_t *)object, key, value) {
-        const char *const *name = known;
-        while (*name && strcmp(*name, key) != 0)
-            name++;
-        if (!*name && !json_is_null(value))
+        if (!json_is_null(value) && !wg__is_among(key, count, known))
             return key;
     }
     return NULL;
@@ -90,14 +88,12 @@ static int read_steps(step_reading *r, const json_t *part, const char *list, ste
     if (!part || json_is_null(part))
         return 0;
     const char *type = text_of(part, "type");
-    static const char *const known[] = {
-        "type",      "normalizers",   "pretokenizers", "decoders",     "clean_text",
-        "lowercase", "strip_accents", "prepend",       "pattern",      "handle_chinese_chars",
-        "content",   "replacement",   "str_rep",       "split",        "precompiled_charsmap",
-        "behavior",  "invert",        "use_regex",     "trim_offsets", "add_prefix_space",
-        "start",     "stop",          "prefix",        "cleanup",      "prepend_scheme",
-        NULL};
-    const char *key = unknown_member(part, known);
+    const char *key = unknown_member(
+        part, WG_NAMES("type", "normalizers", "pretokenizers", "decoders", "clean_text",
+                       "lowercase", "strip_accents", "prepend", "pattern", "handle_chinese_chars",
+                       "content", "replacement", "str_rep", "split", "precompiled_charsmap",
+                       "behavior", "invert", "use_regex", "trim_offsets", "add_prefix_space",
+                       "start", "stop", "prefix", "cleanup", "prepend_scheme"));
     if (key)
         return wg_fail(WG_ERROR_FORMAT, WHERE,
                        "%s: \"%.64s\" of the %s \"%.100s\" is not known here", r->name, key,
@@ -496,12 +492,12 @@ static wg_tokenizer *make_tokenizer(reading *r) {
 }
 
 static int add_tokens(const reading *r, wg_tokenizer *tokenizer) {
-    static const char *const known[] = {"id",     "content",    "single_word", "lstrip",
-                                        "rstrip", "normalized", "special",     NULL};
     size_t i;
     json_t *entry;
     json_array_foreach((json_t *)r->added, i, entry) {
-        const char *unknown = unknown_member(entry, known);
+        const char *unknown =
+            unknown_member(entry, WG_NAMES("id", "content", "single_word", "lstrip", "rstrip",
+                                           "normalized", "special"));
         if (json_is_true(json_object_get(entry, "single_word")))
             unknown = "single_word";
         wg__added_token token = {(int32_t)json_integer_value(json_object_get(entry, "id")),
@@ -526,27 +522,14 @@ static int add_tokens(const reading *r, wg_tokenizer *tokenizer) {
 /* Refuses unknown members. Ignores truncation and padding, which are settings of the library's
  * calls, and the post_processor: here, objectives put the special tokens around a text. */
 static int check_root(const json_t *root, const char *name) {
-    static const char *const parts[] = {"version",        "truncation",
-                                        "padding",        "added_tokens",
-                                        "normalizer",     "pre_tokenizer",
-                                        "post_processor", "decoder",
-                                        "model",          NULL},
-                             *const members[] = {"type",
-                                                 "vocab",
-                                                 "merges",
-                                                 "unk_token",
-                                                 "unk_id",
-                                                 "dropout",
-                                                 "continuing_subword_prefix",
-                                                 "end_of_word_suffix",
-                                                 "max_input_chars_per_word",
-                                                 "fuse_unk",
-                                                 "byte_fallback",
-                                                 "ignore_merges",
-                                                 NULL};
-    const char *key = unknown_member(root, parts), *member = NULL;
-    if (!key)
-        member = unknown_member(json_object_get(root, "model"), members);
+    const char *key = unknown_member(root, WG_NAMES("version", "truncation", "padding",
+                                                    "added_tokens", "normalizer", "pre_tokenizer",
+                                                    "post_processor", "decoder", "model"));
+    const char *member = unknown_member(json_object_get(root, "model"),
+                                        WG_NAMES("type", "vocab", "merges", "unk_token", "unk_id",
+                                                 "dropout", "continuing_subword_prefix",
+                                                 "end_of_word_suffix", "max_input_chars_per_word",
+                                                 "fuse_unk", "byte_fallback", "ignore_merges"));
     return key || member ? wg_fail(WG_ERROR_FORMAT, WHERE, "%s: \"%.64s\"%s is not known here",
                                    name, key ? key : member, key ? "" : " of the model")
                          : 0;

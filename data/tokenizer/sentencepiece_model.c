@@ -269,30 +269,14 @@ wg_tokenizer *wg__sentencepiece_read(const char *bytes, int64_t length, const ch
 
 /* ---- Writing ---- */
 
-static int put_varint(wg__text *message, uint64_t value) {
-    char bytes[10];
-    int count = 0;
-    for (; value > 127; value >>= 7)
-        bytes[count++] = (char)(value | 128);
-    bytes[count++] = (char)value;
-    return wg__text_append(message, bytes, count);
-}
-
-/* The tag of a field, then a varint: the value of a WIRE_VARINT, the length of WIRE_BYTES. */
-static int put_field(wg__text *message, int32_t number, wire_type type, int64_t value) {
-    const int status = put_varint(message, (uint64_t)number << 3 | type);
-    return status < 0 ? -1 : put_varint(message, (uint64_t)value);
-}
-
-static int put_bytes(wg__text *message, int32_t number, const char *bytes, int64_t length) {
-    if (put_field(message, number, WIRE_BYTES, length) < 0)
-        return -1;
-    return wg__text_append(message, length ? bytes : "", length);
+static int put_number(wg__text *message, int32_t number, int64_t value) {
+    const int status = wg__append_varint(message, (uint64_t)number << 3 | WIRE_VARINT);
+    return status < 0 ? -1 : wg__append_varint(message, (uint64_t)value);
 }
 
 /* Appends a message as a field, and empties it. */
 static int put_message(wg__text *out, int32_t number, wg__text *message) {
-    const int status = put_bytes(out, number, message->bytes, message->length);
+    const int status = wg__append_field(out, number, message->bytes, message->length);
     message->length = 0;
     return status;
 }
@@ -301,18 +285,18 @@ static int put_pieces(const wg__pieces *p, wg__text *message, wg__text *out) {
     const wg__strings *vocabulary = &p->base.vocabulary;
     int status = 0;
     for (int64_t i = 0; status == 0 && i < vocabulary->count; i++) {
-        status = put_bytes(message, 1, wg__strings_text(vocabulary, i),
-                           wg__strings_length(vocabulary, i));
+        status = wg__append_field(message, 1, wg__strings_text(vocabulary, i),
+                                  wg__strings_length(vocabulary, i));
         if (status == 0) {
             float value = (float)p->scores[i];
             uint8_t bytes[4];
             wg__storage_encode(WG__STORAGE_F32, 1, &value, bytes);
-            status = put_varint(message, 2 << 3 | WIRE_FIXED32) < 0
+            status = wg__append_varint(message, 2 << 3 | WIRE_FIXED32) < 0
                          ? -1
                          : wg__text_append(message, bytes, 4);
         }
         if (status == 0 && p->types[i] != WG__PIECE_NORMAL)
-            status = put_field(message, 3, WIRE_VARINT, p->types[i]);
+            status = put_number(message, 3, p->types[i]);
         if (status == 0)
             status = put_message(out, 1, message);
     }
@@ -330,16 +314,16 @@ static int put_trainer(const wg__pieces *p, wg__text *message, wg__text *out) {
                   {35, s->byte_fallback}};
     int status = 0;
     for (size_t i = 0; status == 0 && i < sizeof values / sizeof values[0]; i++)
-        status = put_field(message, values[i].number, WIRE_VARINT, values[i].value);
+        status = put_number(message, values[i].number, values[i].value);
     if (status == 0)
-        status = put_bytes(message, 44, s->unknown_text, (int64_t)strlen(s->unknown_text));
+        status = wg__append_field(message, 44, s->unknown_text, (int64_t)strlen(s->unknown_text));
     /* The special pieces by id and by name; id -1: none. */
     for (int i = 0; status == 0 && i < 4; i++) {
         const int32_t id = p->base.special[meanings[i]];
         const char *text = wg_tokenizer_token(&p->base, id);
-        status = put_field(message, 40 + i, WIRE_VARINT, id);
+        status = put_number(message, 40 + i, id);
         if (status == 0 && text)
-            status = put_bytes(message, 45 + i, text, (int64_t)strlen(text));
+            status = wg__append_field(message, 45 + i, text, (int64_t)strlen(text));
     }
     return status < 0 ? -1 : put_message(out, 2, message);
 }
@@ -349,11 +333,11 @@ static int put_normalizer(const wg__pieces *p, wg__text *message, wg__text *out)
     const wg__charsmap *map = &p->normalizer.charsmap;
     const char *name = map->length ? "user_defined" : "identity";
     const bool flags[] = {s->prefix == WG__PREFIX_ALWAYS, s->remove_spaces, !s->plain_spaces};
-    int status = put_bytes(message, 1, name, (int64_t)strlen(name));
+    int status = wg__append_field(message, 1, name, (int64_t)strlen(name));
     if (status == 0 && map->length)
-        status = put_bytes(message, 2, map->blob, map->length);
+        status = wg__append_field(message, 2, map->blob, map->length);
     for (int i = 0; status == 0 && i < 3; i++)
-        status = put_field(message, 3 + i, WIRE_VARINT, flags[i]);
+        status = put_number(message, 3 + i, flags[i]);
     return status < 0 ? -1 : put_message(out, 3, message);
 }
 

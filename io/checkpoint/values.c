@@ -129,17 +129,6 @@ static int dtype_of(hid_t type, hid_t dataset) {
     return -1;
 }
 
-/* The CRC of zlib, gzip and PNG (polynomial 0x04c11db7, reflected), as Python's zlib.crc32. */
-static uint32_t crc32_of(const char *bytes, size_t count) {
-    uint32_t crc = 0xffffffff;
-    for (size_t i = 0; i < count; i++) {
-        crc ^= (uint8_t)bytes[i];
-        for (int bit = 0; bit < 8; bit++)
-            crc = crc >> 1 ^ (crc & 1 ? 0xedb88320 : 0);
-    }
-    return ~crc;
-}
-
 /* ---- Writing ---- */
 
 static int make_groups(wg_checkpoint *file, const char *name) {
@@ -308,7 +297,7 @@ int wg_checkpoint_put_text(wg_checkpoint *file, const char *name, const char *te
     if (!file || !text || check_free(file, name) < 0)
         return -1;
     size_t length = strlen(text);
-    uint32_t crc = crc32_of(text, length);
+    uint32_t crc = wg__crc(text, length, WG__CRC32);
     hid_t type = text_type(length ? length : 1); /* HDF5 has no type of no bytes: one NUL */
     int status = put_contents(file, name,
                               &(contents){.spec = {.dtype = WG_U8},
@@ -472,7 +461,7 @@ static int check_crc(wg_checkpoint *file, const char *name, hid_t dataset, const
                 H5Aread(attribute, H5T_NATIVE_UINT32, &crc) >= 0;
     H5Sclose(space);
     H5Aclose(attribute);
-    if (!read || crc != crc32_of(text, strlen(text)))
+    if (!read || crc != wg__crc(text, strlen(text), WG__CRC32))
         return refuse(file, name, "is damaged: its checksum is another");
     return 0;
 }

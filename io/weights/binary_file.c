@@ -132,6 +132,34 @@ void wg__put_le(void *bytes, uint64_t value, int count) {
         b[i] = (uint8_t)(value >> 8 * i);
 }
 
+int wg__append_varint(wg__text *out, uint64_t value) {
+    uint8_t bytes[10];
+    int count = 0;
+    for (; value >= 0x80; value >>= 7)
+        bytes[count++] = (uint8_t)(value | 0x80);
+    bytes[count++] = (uint8_t)value;
+    return wg__text_append(out, bytes, count);
+}
+
+int wg__append_field(wg__text *out, int number, const void *bytes, int64_t count) {
+    enum { BYTES = 2 }; /* the wire type */
+    if (wg__append_varint(out, (uint64_t)number << 3 | BYTES) < 0 ||
+        wg__append_varint(out, (uint64_t)count) < 0)
+        return -1;
+    return wg__text_append(out, bytes ? bytes : "", count);
+}
+
+uint32_t wg__crc(const void *bytes, size_t count, uint32_t polynomial) {
+    const uint8_t *at = bytes;
+    uint32_t crc = 0xffffffff;
+    for (size_t i = 0; i < count; i++) {
+        crc ^= at[i];
+        for (int bit = 0; bit < 8; bit++)
+            crc = crc >> 1 ^ (crc & 1 ? polynomial : 0);
+    }
+    return ~crc;
+}
+
 int wg__output_write(const wg__replacement *output, int64_t offset, const void *bytes,
                      int64_t count) {
     return wg__write_at(output->descriptor, bytes, count, offset) < 0

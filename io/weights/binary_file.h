@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/replacement.h"
 #include "tensor/tensor.h"
 
@@ -46,6 +47,17 @@ uint64_t wg__le64(const void *bytes);
 
 /* Writes the lower `count` bytes of a value. */
 void wg__put_le(void *bytes, uint64_t value, int count);
+
+/* ---- Protocol buffers: a number as varint; a field of bytes, or of a message ---- */
+
+int wg__append_varint(wg__text *out, uint64_t value);
+int wg__append_field(wg__text *out, int number, const void *bytes, int64_t count);
+
+/* ---- Checksums of 32 bits, by a polynomial with its bits reflected ---- */
+
+#define WG__CRC32 0xedb88320u  /* of zlib, gzip and PNG, as Python's zlib.crc32 */
+#define WG__CRC32C 0x82f63b78u /* Castagnoli's: RFC 3720, appendix B.4 */
+uint32_t wg__crc(const void *bytes, size_t count, uint32_t polynomial);
 
 /* ---- Writing ---- */
 

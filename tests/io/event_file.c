@@ -13,18 +13,19 @@
 
 #include "base/error.h"
 #include "base/internal.h"
+#include "io/weights/binary_file.h"
 #include "tests/support/testing.h"
 
 START_TEST(checksums_are_those_of_rfc_3720) {
     uint8_t bytes[32] = {0};
-    ck_assert_uint_eq(wg__crc32c("", 0), 0);
-    ck_assert_uint_eq(wg__crc32c("123456789", 9), 0xe3069283u);
-    ck_assert_uint_eq(wg__crc32c(bytes, 32), 0x8a9136aau);
+    ck_assert_uint_eq(wg__crc("", 0, WG__CRC32C), 0);
+    ck_assert_uint_eq(wg__crc("123456789", 9, WG__CRC32C), 0xe3069283u);
+    ck_assert_uint_eq(wg__crc(bytes, 32, WG__CRC32C), 0x8a9136aau);
     memset(bytes, 0xff, sizeof bytes);
-    ck_assert_uint_eq(wg__crc32c(bytes, 32), 0x62a8ab43u);
+    ck_assert_uint_eq(wg__crc(bytes, 32, WG__CRC32C), 0x62a8ab43u);
     for (int i = 0; i < 32; i++)
         bytes[i] = (uint8_t)i;
-    ck_assert_uint_eq(wg__crc32c(bytes, 32), 0x46dd794eu);
+    ck_assert_uint_eq(wg__crc(bytes, 32, WG__CRC32C), 0x46dd794eu);
 }
 END_TEST
 
