@@ -561,8 +561,9 @@ static int write_tensors(conversion *c, const char *path, const char *format) {
     return -1;
 }
 
-static int write_file(const char *folder, const char *name, const char *bytes, int64_t count) {
+int wg__write_in(const char *folder, const char *name, const char *bytes, int64_t count) {
     char *path = wg__path_in(folder, name);
+    count = count < 0 ? (int64_t)strlen(bytes) : count;
     const int status = path ? wg__write_whole(path, bytes, count, false) : -1;
     wg__free(path);
     return status;
@@ -586,7 +587,7 @@ static int write_tokenizer(const char *folder, const char *from, const wg_tokeni
         if (wg__is_file(path)) {
             int64_t count;
             char *bytes = wg__read_whole(path, MOST_TOKENIZER, &count);
-            status = bytes ? write_file(folder, *name, bytes, count) : -1;
+            status = bytes ? wg__write_in(folder, *name, bytes, count) : -1;
             wg__free(bytes);
             copied++;
         }
@@ -611,7 +612,7 @@ static int write_folder(conversion *c, const char *in, const char *out) {
         status = -1;
         if (rest && wg__text_append(&buffer, text, (int64_t)strlen(text)) == 0 &&
             wg__text_append(&buffer, rest + 1, (int64_t)strlen(rest + 1)) == 0)
-            status = write_file(out, "config.json", buffer.bytes, buffer.length);
+            status = wg__write_in(out, "config.json", buffer.bytes, buffer.length);
         wg__free(buffer.bytes);
     }
     if (status == 0 && c->tokenizer) {

@@ -252,6 +252,7 @@ static json_t *bpe_of(const json_t *metadata) {
 }
 
 enum { FIRST_BYTE = 3, AFTER_BYTES = FIRST_BYTE + 256 };
+static const char *const controls[FIRST_BYTE] = {"<unk>", "<s>", "</s>"};
 
 /* ---- LLaMA's: writing ---- */
 
@@ -311,7 +312,6 @@ static void write_pieces(wg__text *header, const pieces *p, int64_t vocabulary) 
     wg__gguf_write_array(header, "tokenizer.ggml.tokens", WG__GGUF_STRING, count);
     for (int64_t i = 0; i < vocabulary && !wg_error_pending(); i++) {
         /* llama2.c's files have a newline before and after the control pieces. */
-        static const char *const controls[] = {"<unk>", "<s>", "</s>"};
         char padding[32];
         snprintf(padding, sizeof padding, "[PAD%lld]", (long long)i);
         const char *text = i >= p->count ? padding
@@ -396,9 +396,9 @@ static bool is_as_llama(const json_t *metadata) {
 }
 
 static json_t *token_of(const json_t *metadata, size_t id) {
-    static const char *const controls[] = {"<unk>", "\n<s>\n", "\n</s>\n"};
+    static const char *const written[] = {"<unk>", "\n<s>\n", "\n</s>\n"};
     if (id < FIRST_BYTE)
-        return json_string(controls[id]);
+        return json_string(written[id]);
     wg__text plain = {0};
     const json_t *token = json_array_get(json_object_get(metadata, "tokenizer.ggml.tokens"), id);
     json_t *text = NULL;
@@ -415,7 +415,6 @@ static json_t *tokenizer_of(const json_t *metadata) {
     const size_t count = (size_t)count_unpadded(all_types);
     const json_t *texts = json_object_get(metadata, "tokenizer.ggml.tokens");
     json_t *tokens = json_array(), *scores = json_array(), *added = json_array();
-    static const char *const specials[] = {"<unk>", "<s>", "</s>"};
     for (size_t i = 0; i < count; i++) {
         const json_t *score = json_array_get(json_object_get(metadata, "tokenizer.ggml.scores"), i);
         wg__json_append(&tokens,
@@ -423,7 +422,7 @@ static json_t *tokenizer_of(const json_t *metadata) {
         wg__json_append(&scores, json_real(json_number_value(score)));
     }
     for (int i = 0; i < FIRST_BYTE; i++)
-        wg__json_append(&added, json_pack("{s:i, s:s, s:b, s:b, s:b}", "id", i, "text", specials[i],
+        wg__json_append(&added, json_pack("{s:i, s:s, s:b, s:b, s:b}", "id", i, "text", controls[i],
                                           "special", 1, "strip_left", 0, "strip_right", 0));
     json_t *options, *types = prefixed ? NULL : json_array();
     for (size_t i = 0; !prefixed && i < count; i++)

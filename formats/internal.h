@@ -40,6 +40,9 @@ wg_tensor *wg__llama_to_adjacent(const wg__weights_slot *slot, wg_tensor *x);
 extern const wg__weights_reader wg__weights_gguf, wg__weights_llama2c;
 extern const wg__weights_format wg__gguf_writer, wg__llama2c_writer;
 
+/* Writes a file in a folder. count -1: up to the NUL. [IO, NOT_FOUND, MEMORY] */
+int wg__write_in(const char *folder, const char *name, const char *bytes, int64_t count);
+
 /* Other files in a published model's folder:
  *
  *     generation_config.json   which tokens begin, end and pad a text, and how tokens are drawn

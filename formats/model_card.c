@@ -26,14 +26,6 @@
 
 enum { MOST_CONFIG = 1 << 20, MOST_CARD = 1 << 24 };
 
-static int write_text(const char *folder, const char *name, const char *text) {
-    char *path = wg__path_in(folder, name);
-    const int status =
-        path && text ? wg__write_whole(path, text, (int64_t)strlen(text), false) : -1;
-    wg__free(path);
-    return status;
-}
-
 static char *read_of_folder(const char *folder, const char *name, int64_t most) {
     char *path = wg__is_folder(folder) ? wg__path_in(folder, name) : NULL;
     char *text = wg__is_file(path) ? wg__read_whole(path, most, NULL) : NULL;
@@ -68,7 +60,7 @@ char *wg__find_generation_config(const char *in) {
 
 int wg__write_generation_config(const wg__card *card) {
     if (card->generation)
-        return write_text(card->folder, GENERATION, card->generation);
+        return wg__write_in(card->folder, GENERATION, card->generation, -1);
     if (card->type->shape == WG_ENCODER)
         return 0;
     json_t *config = json_object();
@@ -92,7 +84,7 @@ int wg__write_generation_config(const wg__card *card) {
     }
     char *text = wg_error_pending() ? NULL : wg__json_text(config, "{\n  ", ",\n  ", "\n}\n");
     json_decref(config);
-    const int status = text ? write_text(card->folder, GENERATION, text) : -1;
+    const int status = text ? wg__write_in(card->folder, GENERATION, text, -1) : -1;
     wg__free(text);
     return status;
 }
@@ -274,9 +266,9 @@ int wg__write_model_card(const wg__card *card) {
             wg_version());
         add_training_of(&text, card);
     }
-    const int status = wg_error_pending()
-                           ? -1
-                           : write_text(card->folder, CARD, published ? published : text.bytes);
+    int status = -1;
+    if (!wg_error_pending())
+        status = wg__write_in(card->folder, CARD, published ? published : text.bytes, -1);
     wg__free(published);
     wg__free(text.bytes);
     return status;

@@ -55,31 +55,20 @@ static const wg__weights_reader *detect(const char *path, const uint8_t *bytes, 
     return wg__fail_null(WG_ERROR_FORMAT, WHERE, "%.300s: %s", path, text);
 }
 
-static char *file_of_folder(const char *folder) {
-    static const char *const names[] = {"model.safetensors", "model.safetensors.index.json",
-                                        "pytorch_model.bin", "pytorch_model.bin.index.json"};
-    struct stat status;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        char *path = wg__path_in(folder, names[i]);
-        if (!path || stat(path, &status) == 0)
-            return path;
-        wg__free(path);
-    }
-    return wg__fail_null(
-        WG_ERROR_NOT_FOUND, WHERE,
-        "%s has no model.safetensors and no pytorch_model.bin, nor an index.json of either",
-        folder);
-}
-
 wg_weights *wg_weights_open(const char *path) {
     if (!path || wg_error_pending())
         return NULL;
-    char *file = wg__is_folder(path) ? file_of_folder(path) : wg__strdup(path);
+    char *file = wg__is_folder(path) ? wg__find_weights(path) : wg__strdup(path);
+    if (!file)
+        return wg__fail_null(
+            WG_ERROR_NOT_FOUND, WHERE,
+            "%s has no model.safetensors and no pytorch_model.bin, nor an index.json of either",
+            path);
     const wg__weights_reader *reader = NULL;
     wg__input input;
-    if (file && wg__ends_with(file, ".index.json"))
+    if (wg__ends_with(file, ".index.json"))
         reader = &wg__weights_shards;
-    else if (file && wg__input_open(&input, file) == 0) {
+    else if (wg__input_open(&input, file) == 0) {
         uint8_t bytes[16] = {0};
         const int64_t count = input.size < 16 ? input.size : 16;
         if (wg__input_read(&input, 0, bytes, count) == 0)

@@ -14,6 +14,7 @@
 
 #include "base/internal.h"
 #include "io/weights/binary_file.h"
+#include "tensor/easy.h"
 #include "tensor/internal.h"
 
 enum { READ = 4096 }; /* bytes of a file that decide its kind */
@@ -94,11 +95,20 @@ static const char *kind_of_file(const char *path, const uint8_t *bytes, int64_t 
     return text;
 }
 
-static bool has(const char *folder, const char *name) {
-    char path[4096];
-    struct stat status;
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return stat(path, &status) == 0;
+char *wg__find_in_folder(const char *folder, int count, const char *const *names) {
+    for (int i = 0; i < count; i++) {
+        char *path = wg__path_in(folder, names[i]);
+        if (!path || wg__is_file(path))
+            return path;
+        wg__free(path);
+    }
+    return NULL;
+}
+
+char *wg__find_weights(const char *folder) {
+    return wg__find_in_folder(folder,
+                              WG_NAMES("model.safetensors", "model.safetensors.index.json",
+                                       "pytorch_model.bin", "pytorch_model.bin.index.json"));
 }
 
 const char *wg__file_kind(const char *path, char *text, size_t size) {
@@ -106,14 +116,7 @@ const char *wg__file_kind(const char *path, char *text, size_t size) {
     if (stat(path, &status) < 0)
         return NULL;
     if (S_ISDIR(status.st_mode)) {
-        static const char *const weights[] = {"model.safetensors", "model.safetensors.index.json",
-                                              "pytorch_model.bin", "pytorch_model.bin.index.json"};
-        char name[256] = "";
-        for (size_t i = 0; i < sizeof weights / sizeof weights[0]; i++)
-            if (has(path, weights[i])) {
-                snprintf(text, size, "the folder of a published model" CONVERT, path);
-                return text;
-            }
+        char name[256] = "", *weights = wg__find_weights(path);
         /* the first checkpoint in the alphabet */
         DIR *directory = opendir(path);
         for (const struct dirent *entry; directory && (entry = readdir(directory));)
@@ -122,10 +125,13 @@ const char *wg__file_kind(const char *path, char *text, size_t size) {
                 strcpy(name, entry->d_name);
         if (directory)
             closedir(directory);
-        if (*name)
+        if (weights)
+            snprintf(text, size, "the folder of a published model" CONVERT, path);
+        else if (*name)
             snprintf(text, size, "a folder; did you mean the checkpoint %s/%s?", path, name);
         else
             snprintf(text, size, "a folder; a checkpoint is one file, and none is in it");
+        wg__free(weights);
         return text;
     }
     if (!S_ISREG(status.st_mode)) /* opening and closing a pipe would end its writer */

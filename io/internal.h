@@ -31,6 +31,11 @@ bool wg__is_hdf5_file(const char *path);
 bool wg__is_file(const char *path);
 bool wg__is_folder(const char *path);
 
+/* The path of the first of these files that a folder has, freed with wg__free; and of the weights
+ * of a published model. NULL: none, or with [MEMORY] */
+char *wg__find_in_folder(const char *folder, int count, const char *const *names);
+char *wg__find_weights(const char *folder);
+
 /* ---- Differences between the tensors of a module and of a file, listed in one error ---- */
 
 /* One kind of difference, with the names that fit: "3 missing (a, b, ...)". */

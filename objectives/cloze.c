@@ -86,17 +86,16 @@ static int encode_verbalizers(wg__cloze *cloze, const wg_tokenizer *tokenizer) {
         /* Appends the tokens that the verbalizer has in the blank of the pattern. */
         const char *text = cloze->verbalizers[label];
         wg__text whole = {0};
-        int status = wg__utf8_check(text, (int64_t)strlen(text), "a verbalizer", WHERE);
-        if (status == 0 && *text &&
-            takes_space(cloze, tokenizer, wg__blank_find_mask(cloze->pattern)))
-            status = wg__text_append(&whole, " ", 1);
-        if (status == 0)
-            status = wg__text_append(&whole, text, (int64_t)strlen(text));
-        if (status == 0)
-            status = wg_tokenizer_encode(tokenizer, whole.bytes, whole.length, NULL, &cloze->spans);
+        const bool spaced =
+            *text && takes_space(cloze, tokenizer, wg__blank_find_mask(cloze->pattern));
+        const bool encoded =
+            wg__utf8_check(text, (int64_t)strlen(text), "a verbalizer", WHERE) == 0 &&
+            wg__text_append(&whole, " ", spaced) == 0 &&
+            wg__text_append(&whole, text, (int64_t)strlen(text)) == 0 &&
+            wg_tokenizer_encode(tokenizer, whole.bytes, whole.length, NULL, &cloze->spans) == 0;
         wg__free(whole.bytes);
         cloze->starts[label + 1] = cloze->spans.count;
-        if (status < 0)
+        if (!encoded)
             return -1;
         char *const *names = cloze->labels.names, *const *texts = cloze->verbalizers;
         const int32_t unknown = wg_tokenizer_special(tokenizer, WG_TOKEN_UNKNOWN);

@@ -228,12 +228,10 @@ static int evaluate_scored(const wg_training *t, int64_t batches, wg_metrics *me
         status = wg__share_results(t, count, t->setup.batch, sizeof *cosines, cosines);
     for (int64_t i = 0; status == 0 && i < count; i++)
         cosines[count + i] = mine->scored->examples[i].value;
-    if (status == 0)
-        status = wg__spearman(count, cosines, cosines + count, &spearman);
-    if (status == 0)
-        status = wg_metrics_add(metrics, "loss", 1 - spearman, (double)count);
-    if (status == 0)
-        status = wg_metrics_add(metrics, "spearman", spearman, (double)count);
+    if (status == 0 && (wg__spearman(count, cosines, cosines + count, &spearman) < 0 ||
+                        wg_metrics_add(metrics, "loss", 1 - spearman, (double)count) < 0 ||
+                        wg_metrics_add(metrics, "spearman", spearman, (double)count) < 0))
+        status = -1;
     if (status == 0 && wg__writes_predictions(t, batches))
         status = wg__write_numbers(t->setup.evaluation->predictions, "%.6f\n", count, cosines);
     wg__free(cosines);

@@ -300,16 +300,15 @@ static int score_translations(const wg_training *t, char *const *translations,
     wg__bleu bleu = {0};
     if (wg__writes_predictions(t, 0)) {
         wg__text text = {0};
-        int result = 0;
-        for (int64_t i = 0; result == 0 && i < count; i++) {
-            result = wg__text_append(&text, translations[i], (int64_t)strlen(translations[i]));
-            if (result == 0)
-                result = wg__text_append(&text, "\n", 1);
-        }
-        if (result == 0)
-            result = wg__replace_file(how->predictions, text.bytes, text.length, WHERE);
+        bool written = true;
+        for (int64_t i = 0; written && i < count; i++)
+            written =
+                wg__text_append(&text, translations[i], (int64_t)strlen(translations[i])) == 0 &&
+                wg__text_append(&text, "\n", 1) == 0;
+        written =
+            written && wg__replace_file(how->predictions, text.bytes, text.length, WHERE) == 0;
         wg__free(text.bytes);
-        if (result < 0)
+        if (!written)
             return -1;
     }
     for (int64_t i = 0; i < count; i++)
@@ -341,16 +340,14 @@ static int score(const wg_training *t, wg_metrics *metrics) {
     char **sources = read_texts(setup->held_out, WG_SOURCE);
     char **references = sources ? read_texts(setup->held_out, WG_TARGET) : NULL;
     char **translations = references ? wg__calloc((size_t)count, sizeof *translations) : NULL;
-    int status = wg_group_check(setup->group, translations ? 0 : -1);
-    if (status == 0)
-        status = wg_translate_texts(setup->model, setup->tokenizer, &use, count,
-                                    (const char *const *)sources, translations);
-    if (status == 0)
-        status = score_translations(t, translations, references, metrics);
+    const bool scored = wg_group_check(setup->group, translations ? 0 : -1) == 0 &&
+                        wg_translate_texts(setup->model, setup->tokenizer, &use, count,
+                                           (const char *const *)sources, translations) == 0 &&
+                        score_translations(t, translations, references, metrics) == 0;
     free_lines(count, sources);
     free_lines(count, references);
     free_lines(count, translations);
-    return status;
+    return scored ? 0 : -1;
 }
 
 static int evaluate(wg_training *t, int64_t batches, wg_metrics *metrics) {

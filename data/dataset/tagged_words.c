@@ -257,16 +257,14 @@ wg__tagged_words *wg__tagged_words_load(const char *path, const wg_tokenizer *to
                  .spaced = strcmp(wg_tokenizer_kind(tokenizer), "bpe") == 0,
                  .begins = true,
                  .words = bytes ? wg__calloc(1, sizeof *r.words) : NULL};
-    int status = r.words ? wg__utf8_check(bytes, length, path, WHERE) : -1;
-    if (status == 0)
-        status = wg__each_line(&r.line, bytes, length, read_line, &r);
-    if (status == 0)
-        status = conclude(&r);
+    const bool read = r.words && wg__utf8_check(bytes, length, path, WHERE) == 0 &&
+                      wg__each_line(&r.line, bytes, length, read_line, &r) == 0 &&
+                      conclude(&r) == 0;
     wg__free(bytes);
     wg__free(r.scratch.bytes);
     if (r.words)
         r.words->base.kind = &kind;
-    if (status == 0)
+    if (read)
         return r.words;
     if (r.words)
         free_words(&r.words->base);

@@ -203,18 +203,14 @@ int wg__bleu_tokenize(const char *text, wg_bleu_rules rules, wg__strings *words,
     if (wg__utf8_check(text, length, "a segment", "bleu") < 0)
         return -1;
     texts t = {0};
-    int result = wg__text_append(&t.current, text, length);
-    if (result == 0)
-        result = wg__text_append(&t.next, "", 0); /* bytes is not NULL, even in an empty text */
-    if (result == 0 && rules.lowercase)
-        result = make_lower(&t);
-    if (result == 0)
-        result = apply_steps(&t, rules.tokens);
-    if (result == 0)
-        result = split(&t.current, words, tokens);
+    /* Appending "" makes `bytes` not NULL, even in an empty text. */
+    const bool done = wg__text_append(&t.current, text, length) == 0 &&
+                      wg__text_append(&t.next, "", 0) == 0 &&
+                      (!rules.lowercase || make_lower(&t) == 0) &&
+                      apply_steps(&t, rules.tokens) == 0 && split(&t.current, words, tokens) == 0;
     wg__free(t.current.bytes);
     wg__free(t.next.bytes);
-    return result;
+    return done ? 0 : -1;
 }
 
 /* ---- N-grams ---- */

@@ -12,6 +12,7 @@
 #include "io/internal.h"
 #include "io/weights/binary_file.h"
 #include "data/internal.h"
+#include "tensor/easy.h"
 
 #define FORMAT_NAME "wengert-tokenizer"
 
@@ -343,16 +344,9 @@ static wg_tokenizer *load_file(const char *path) {
 
 /* The path of the tokenizer file in a folder; NULL without a file, or with MEMORY. */
 static char *find_in_folder(const char *folder) {
-    static const char *const names[] = {"wengert.json", "tokenizer.json", "tokenizer.model",
-                                        "vocab.json",   "encoder.json",   "vocab.txt",
-                                        "tokenizer.bin"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        char *path = wg__path_in(folder, names[i]);
-        if (!path || wg__is_file(path))
-            return path;
-        wg__free(path);
-    }
-    return NULL;
+    return wg__find_in_folder(folder,
+                              WG_NAMES("wengert.json", "tokenizer.json", "tokenizer.model",
+                                       "vocab.json", "encoder.json", "vocab.txt", "tokenizer.bin"));
 }
 
 bool wg__tokenizer_is_in(const char *folder) {

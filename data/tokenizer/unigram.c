@@ -381,10 +381,9 @@ static int begin(learner *l) {
     /* The weight of a character is its frequency. Seeds with unknown characters are skipped. */
     for (int64_t i = 0; status == 0 && i < l->letter_count; i++) {
         l->scores[i] = (double)t->counted[i].count;
-        status = wg__strings_add(&l->pieces, wg__strings_text(t->letters, i),
-                                 wg__strings_length(t->letters, i)) < 0
-                     ? -1
-                     : 0;
+        if (wg__strings_add(&l->pieces, wg__strings_text(t->letters, i),
+                            wg__strings_length(t->letters, i)) < 0)
+            status = -1;
     }
     for (int64_t i = 0; status == 0 && i < found.count && l->pieces.count < most; i++) {
         const seed *item = &found.items[i];
@@ -452,10 +451,9 @@ static int finish(learner *l, wg__unigram_training *t) {
         if (piece >= l->letter_count && room-- <= 0)
             continue;
         t->scores[t->pieces.count] = (double)(float)l->scores[piece];
-        status = wg__strings_add(&t->pieces, wg__strings_text(&l->pieces, piece),
-                                 wg__strings_length(&l->pieces, piece)) < 0
-                     ? -1
-                     : 0;
+        if (wg__strings_add(&t->pieces, wg__strings_text(&l->pieces, piece),
+                            wg__strings_length(&l->pieces, piece)) < 0)
+            status = -1;
     }
     wg__free(order);
     return status;
@@ -463,11 +461,7 @@ static int finish(learner *l, wg__unigram_training *t) {
 
 int wg__learn_unigram(wg__unigram_training *training) {
     learner l = {.training = training};
-    int status = begin(&l);
-    if (status == 0)
-        status = improve(&l);
-    if (status == 0)
-        status = finish(&l, training);
+    const int status = begin(&l) < 0 || improve(&l) < 0 || finish(&l, training) < 0 ? -1 : 0;
     wg__strings_clear(&l.pieces);
     wg__free(l.scores);
     wg__free(l.expected);

@@ -323,20 +323,18 @@ int wg_lora_export(const char *path, const char *outer, const char *folder) {
     else if (!wg_error_pending())
         wg_fail(WG_ERROR_STATE, path, "it holds no LoRA adapter: it was not trained with --lora");
     wg__lora_config parsed = {0};
-    int status = config ? wg__lora_parse(config, path, &parsed) : -1;
     e.options = &parsed.options;
     wg_scope scope;
     wg_scope_begin(&scope);
-    if (status == 0)
-        status = wg_checkpoint_each(e.file, export_dataset, &e);
-    if (status == 0)
-        status = write_folder(&e.list, config, folder);
+    const bool written = config && wg__lora_parse(config, path, &parsed) == 0 &&
+                         wg_checkpoint_each(e.file, export_dataset, &e) == 0 &&
+                         write_folder(&e.list, config, folder) == 0;
     wg_scope_end(&scope, NULL);
     clear_tensors(&e.list);
     wg__lora_parsed_clear(&parsed);
     wg_text_free(config);
     wg_checkpoint_close(e.file);
-    return status;
+    return written ? 0 : -1;
 }
 
 char *wg__lora_read_config(const char *folder) {

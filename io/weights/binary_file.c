@@ -171,13 +171,11 @@ int wg__write_whole(const char *path, const char *bytes, int64_t count, bool new
     wg__replacement output;
     if (wg_error_pending() || wg__replacement_begin(&output, path, "file") < 0)
         return -1;
-    int status = wg__output_write(&output, 0, bytes, count);
-    if (status == 0)
-        status = wg__output_write(&output, count, "\n", newline);
-    if (status == 0)
-        status = wg__replacement_finish(&output, "file");
+    const bool written = wg__output_write(&output, 0, bytes, count) == 0 &&
+                         wg__output_write(&output, count, "\n", newline) == 0 &&
+                         wg__replacement_finish(&output, "file") == 0;
     wg__replacement_end(&output);
-    return status;
+    return written ? 0 : -1;
 }
 
 const wg__storage_kind wg__storage_kinds[] = {
