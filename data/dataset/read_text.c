@@ -40,14 +40,19 @@ typedef struct paragraph {
     int64_t start, length;
 } paragraph;
 
-/* The length of the mark of a list that is at byte `at`, or 0. */
-static int64_t mark_at(const paragraph *l, int64_t at, const char *const *marks) {
+/* The length of the mark of a list at the beginning or the end of a text, or 0. */
+static int64_t length_of_mark(const char *text, int64_t length, bool at_end,
+                              const char *const *marks) {
     for (; *marks; marks++) {
-        int64_t size = (int64_t)strlen(*marks);
-        if (size <= l->length - at && memcmp(l->text + at, *marks, (size_t)size) == 0)
+        const int64_t size = (int64_t)strlen(*marks), at = at_end ? length - size : 0;
+        if (size <= length && memcmp(text + at, *marks, (size_t)size) == 0)
             return size;
     }
     return 0;
+}
+
+static int64_t mark_at(const paragraph *l, int64_t at, const char *const *marks) {
+    return length_of_mark(l->text + at, l->length - at, false, marks);
 }
 
 static int64_t skip_marks(const paragraph *l, int64_t at, const char *const *marks) {
@@ -175,19 +180,7 @@ int64_t wg__sentence_end(const char *text, int64_t start, int64_t length) {
 
 #define DOCUMENT_BLANK_LINES 3
 
-/* The length of the mark of a list at the end of a line, or 0. */
-static int64_t end_mark(wg__trimmed_line l, const char *const *marks) {
-    for (; *marks; marks++) {
-        int64_t size = (int64_t)strlen(*marks);
-        if (l.length >= size && memcmp(l.text + l.length - size, *marks, (size_t)size) == 0)
-            return size;
-    }
-    return 0;
-}
-
 wg_sentence_format wg__detect_sentence_format(wg__text_map *text) {
-    static const char *const ends[] = {".",      "?",      "!",      "\u2026", "\u3002",
-                                       "\uff01", "\uff1f", "\uff61", NULL};
     static const char *const closing[] = {"\"",     "'",      ")",      "]",
                                           "\u201d", "\u2019", "\u00bb", "\u300d",
                                           "\u300f", "\uff09", "\u300b", NULL};
@@ -199,9 +192,10 @@ wg_sentence_format wg__detect_sentence_format(wg__text_map *text) {
         lines++;
         for (int64_t end = 0; end < l.length; sentences++)
             end = wg__sentence_end(l.text, end, l.length);
-        for (int64_t size; (size = end_mark(l, closing)) > 0;)
+        for (int64_t size; (size = length_of_mark(l.text, l.length, true, closing)) > 0;)
             l.length -= size;
-        ended += end_mark(l, ends) > 0;
+        ended += length_of_mark(l.text, l.length, true, stops) > 0 ||
+                 length_of_mark(l.text, l.length, true, ideographic_stops) > 0;
     }
     /* Wrapped lines rarely end like sentences; a paragraph on one line has several sentences. */
     bool one_each = ended * 10 >= lines * 7 && sentences * 2 <= lines * 3;

@@ -102,8 +102,9 @@ static step next_step(const wg__normalizer *n, const char *text, int64_t length)
     int64_t consumed, number;
     if ((consumed = wg__normalize_kept(n, text, length, &number)) > 0)
         return (step){text, consumed, consumed};
-    const char *replacement =
-        n->by_grapheme ? NULL : charsmap_find(&n->charsmap, text, length, false, &consumed);
+    const char *replacement = n->settings->by_grapheme
+                                  ? NULL
+                                  : charsmap_find(&n->charsmap, text, length, false, &consumed);
     if (replacement)
         return (step){replacement, (int64_t)strlen(replacement), consumed};
     consumed = wg__utf8_length(text);
@@ -149,15 +150,15 @@ int wg__replace_graphemes(const wg__normalizer *n, const char *text, int64_t len
 }
 
 static int append_space(const wg__normalizer *n, wg__text *out) {
-    return n->plain_spaces ? wg__text_append(out, " ", 1)
-                           : wg__text_append(out, WG__SPACE_SYMBOL, SYMBOL_LENGTH);
+    return n->settings->plain_spaces ? wg__text_append(out, " ", 1)
+                                     : wg__text_append(out, WG__SPACE_SYMBOL, SYMBOL_LENGTH);
 }
 
 static int append_escaped(const wg__normalizer *n, const char *text, int64_t length,
                           wg__text *out) {
     int64_t start = 0;
     for (int64_t i = 0; i < length; i++) {
-        if (text[i] != ' ' || n->plain_spaces)
+        if (text[i] != ' ' || n->settings->plain_spaces)
             continue;
         if (wg__text_append(out, text + start, i - start) < 0 || append_space(n, out) < 0)
             return -1;
@@ -168,8 +169,9 @@ static int append_escaped(const wg__normalizer *n, const char *text, int64_t len
 
 int wg__normalize(const wg__normalizer *n, const char *text, int64_t length, bool first,
                   wg__text *out) {
+    const wg__piece_settings *rules = n->settings;
     const char *end = text + length;
-    while (n->remove_spaces && text < end) {
+    while (rules->remove_spaces && text < end) {
         step s = next_step(n, text, end - text);
         if (!(s.length == 1 && *s.text == ' '))
             break;
@@ -179,12 +181,13 @@ int wg__normalize(const wg__normalizer *n, const char *text, int64_t length, boo
         return 0;
     const bool spaced = *text == ' ' || (end - text >= SYMBOL_LENGTH &&
                                          memcmp(text, WG__SPACE_SYMBOL, SYMBOL_LENGTH) == 0);
-    bool prefix = n->prefix == WG__PREFIX_ALWAYS || (n->prefix == WG__PREFIX_MISSING && !spaced);
-    prefix = prefix && (first || !n->prefix_first);
+    bool prefix =
+        rules->prefix == WG__PREFIX_ALWAYS || (rules->prefix == WG__PREFIX_MISSING && !spaced);
+    prefix = prefix && (first || !rules->prefix_first);
     int64_t start = out->length;
-    if (prefix && !n->space_suffix && append_space(n, out) < 0)
+    if (prefix && !rules->space_suffix && append_space(n, out) < 0)
         return -1;
-    bool after_space = n->remove_spaces;
+    bool after_space = rules->remove_spaces;
     while (text < end) {
         step s = next_step(n, text, end - text);
         for (; after_space && s.length > 0 && *s.text == ' '; s.length--)
@@ -192,19 +195,19 @@ int wg__normalize(const wg__normalizer *n, const char *text, int64_t length, boo
         if (s.length > 0) {
             if (append_escaped(n, s.text, s.length, out) < 0)
                 return -1;
-            after_space = n->remove_spaces && s.text[s.length - 1] == ' ';
+            after_space = rules->remove_spaces && s.text[s.length - 1] == ' ';
         }
         text += s.consumed;
     }
-    if (n->remove_spaces) {
-        const char *space = n->plain_spaces ? " " : WG__SPACE_SYMBOL;
-        int64_t size = n->plain_spaces ? 1 : SYMBOL_LENGTH;
+    if (rules->remove_spaces) {
+        const char *space = rules->plain_spaces ? " " : WG__SPACE_SYMBOL;
+        int64_t size = rules->plain_spaces ? 1 : SYMBOL_LENGTH;
         while (out->length - start >= size &&
                memcmp(out->bytes + out->length - size, space, (size_t)size) == 0)
             out->length -= size;
         out->bytes[out->length] = '\0';
     }
-    return prefix && n->space_suffix ? append_space(n, out) : 0;
+    return prefix && rules->space_suffix ? append_space(n, out) : 0;
 }
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

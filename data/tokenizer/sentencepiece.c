@@ -155,21 +155,15 @@ static int copy_pieces(wg__pieces *p, const wg__piece_model *model) {
 }
 
 static int copy_settings(wg__pieces *p, const wg__piece_model *model) {
-    const wg__piece_settings *s = &model->settings;
-    p->settings = *s;
-    p->unknown_text = wg__strdup(s->unknown_text ? s->unknown_text : " \u2047 ");
-    if (!p->unknown_text)
+    const char *unknown_text = model->settings.unknown_text;
+    p->settings = model->settings;
+    p->settings.unknown_text = wg__strdup(unknown_text ? unknown_text : " \u2047 ");
+    p->normalizer.settings = &p->settings;
+    if (!p->settings.unknown_text)
         return -1;
-    p->settings.unknown_text = p->unknown_text;
-    wg__normalizer *n = &p->normalizer;
-    n->prefix = s->prefix;
-    n->prefix_first = s->prefix_first;
-    n->space_suffix = s->space_suffix;
-    n->remove_spaces = s->remove_spaces;
-    n->plain_spaces = s->plain_spaces;
-    n->by_grapheme = s->by_grapheme;
-    return model->charsmap ? wg__charsmap_set(&n->charsmap, model->charsmap, model->charsmap_length)
-                           : 0;
+    return model->charsmap
+               ? wg__charsmap_set(&p->normalizer.charsmap, model->charsmap, model->charsmap_length)
+               : 0;
 }
 
 static int fill(wg__pieces *p, const wg__piece_model *model) {
@@ -208,6 +202,9 @@ static int fill(wg__pieces *p, const wg__piece_model *model) {
     if (!p->kept_ids)
         return -1;
     for (int64_t i = 0; i < count; i++) {
+        const wg__added_token token = {.id = (int32_t)i, .special = true};
+        if (p->types[i] == WG__PIECE_CONTROL && wg__tokenizer_add(&p->base, NULL, &token) < 0)
+            return -1;
         if (p->types[i] != WG__PIECE_USER_DEFINED)
             continue;
         const char *text = wg__strings_text(&p->base.vocabulary, i);
@@ -217,11 +214,6 @@ static int fill(wg__pieces *p, const wg__piece_model *model) {
             return -1;
         p->kept_ids[number] = (int32_t)i;
         p->normalizer.kept_begins[(unsigned char)*text] = true;
-    }
-    for (int64_t i = 0; i < p->base.vocabulary.count; i++) {
-        wg__added_token token = {.id = (int32_t)i, .special = true};
-        if (p->types[i] == WG__PIECE_CONTROL && wg__tokenizer_add(&p->base, NULL, &token) < 0)
-            return -1;
     }
     return p->settings.unigram ? prepare_unigram(p)
                                : prepare_bpe(p, model->merge_count, model->merges);
@@ -234,7 +226,7 @@ wg_tokenizer *wg__sentencepiece_new(const wg__piece_model *model) {
 
 static void clear(wg_tokenizer *tokenizer) {
     wg__pieces *p = (wg__pieces *)tokenizer;
-    wg__free(p->unknown_text);
+    wg__free((char *)(uintptr_t)p->settings.unknown_text);
     wg__free(p->normalizer.charsmap.blob);
     wg__strings_clear(&p->normalizer.kept);
     wg__free(p->kept_ids);
@@ -577,7 +569,8 @@ static int decode(const wg_tokenizer *tokenizer, int32_t id, const wg_decode_opt
         return wg__text_append(text, token, (int64_t)strlen(token));
     case WG__PIECE_UNKNOWN:
         state->begun = true;
-        return wg__text_append(text, p->unknown_text, (int64_t)strlen(p->unknown_text));
+        token = p->settings.unknown_text;
+        return wg__text_append(text, token, (int64_t)strlen(token));
     case WG__PIECE_BYTE:
         state->begun = true;
         return wg__text_append(text, &(char){(char)byte_of(token)}, 1);
@@ -641,7 +634,7 @@ static json_t *options_to_json(const wg_tokenizer *tokenizer) {
     wg__free(text.bytes);
     for (int64_t i = 0; i < p->base.vocabulary.count; i++)
         wg__json_append(&types, json_integer(p->types[i]));
-    json_t *other = json_pack("{s:s, s:o, s:o, s:o, s:o}", "unknown_text", p->unknown_text,
+    json_t *other = json_pack("{s:s, s:o, s:o, s:o, s:o}", "unknown_text", p->settings.unknown_text,
                               "charsmap", charsmap, "types", types, "scores",
                               wg__numbers_to_json(p->base.vocabulary.count, p->scores), "merges",
                               wg__merges_to_json(&p->merges));

@@ -97,21 +97,9 @@ typedef struct wg__charsmap {
  * inconsistent sizes, or replacements that are not UTF-8] */
 int wg__charsmap_set(wg__charsmap *map, const char *blob, int64_t length);
 
-typedef enum wg__space_prefix {
-    WG__PREFIX_NONE,
-    WG__PREFIX_ALWAYS,
-    WG__PREFIX_MISSING, /* unless the text begins with a space */
-    WG__PREFIX_COUNT
-} wg__space_prefix;
-
 typedef struct wg__normalizer {
+    const struct wg__piece_settings *settings;
     wg__charsmap charsmap;
-    bool by_grapheme; /* wg__replace_graphemes applies the rules before wg__normalize */
-    wg__space_prefix prefix;
-    bool prefix_first;     /* only at the beginning of the whole text, not after added tokens */
-    bool space_suffix;     /* puts the space after the text instead of before it */
-    bool remove_spaces;    /* at the ends, and all except one of consecutive spaces */
-    bool plain_spaces;     /* does not write spaces as U+2581 */
     wg__strings kept;      /* texts that are not normalized */
     bool kept_begins[256]; /* a kept text begins with this byte */
 } wg__normalizer;
@@ -151,6 +139,13 @@ typedef enum wg__piece_type {
     WG__PIECE_BYTE
 } wg__piece_type;
 
+typedef enum wg__space_prefix {
+    WG__PREFIX_NONE,
+    WG__PREFIX_ALWAYS,
+    WG__PREFIX_MISSING, /* unless the text begins with a space */
+    WG__PREFIX_COUNT
+} wg__space_prefix;
+
 /* The leading spaces that decoding removes. */
 typedef enum wg__strip { WG__STRIP_NONE, WG__STRIP_ONE, WG__STRIP_ALL, WG__STRIP_COUNT } wg__strip;
 
@@ -164,7 +159,11 @@ typedef struct wg__piece_settings {
     bool split_words;   /* each U+2581 begins a part, which is segmented separately */
     bool exact_sums;    /* sums of unigram scores are not rounded to float */
     wg__space_prefix prefix;
-    bool prefix_first, space_suffix, remove_spaces, plain_spaces, by_grapheme; /* wg__normalizer */
+    bool prefix_first;  /* only at the beginning of the whole text, not after added tokens */
+    bool space_suffix;  /* puts the space after the text instead of before it */
+    bool remove_spaces; /* at the ends, and all except one of consecutive spaces */
+    bool plain_spaces;  /* does not write spaces as U+2581 */
+    bool by_grapheme;   /* wg__replace_graphemes applies the rules before wg__normalize */
     wg__strip strip;
     const char *unknown_text; /* decoding writes it for an unknown piece */
 } wg__piece_settings;
@@ -172,9 +171,8 @@ typedef struct wg__piece_settings {
 typedef struct wg__pieces {
     wg_tokenizer base;
     wg__piece_settings settings; /* with a copy of unknown_text */
-    char *unknown_text;
-    wg__normalizer normalizer; /* the kept texts are the user-defined pieces */
-    int32_t *kept_ids;         /* the ids of normalizer.kept */
+    wg__normalizer normalizer;   /* the kept texts are the user-defined pieces */
+    int32_t *kept_ids;           /* the ids of normalizer.kept */
     double *scores;
     uint8_t *types;
     int32_t bytes[256]; /* the pieces of bytes */
