@@ -38,8 +38,6 @@ const wg_setting *wg__settings_find(const wg_setting_table *table, const char *n
     return NULL;
 }
 
-/* ---- Owned members ---- */
-
 static void clear_list(wg_setting_list *list) {
     for (int64_t i = 0; i < list->count; i++)
         wg__free((char *)(uintptr_t)list->items[i]);
@@ -721,8 +719,6 @@ int wg__settings_check_fixed(const wg_settings *settings, wg_config *note, const
     wg__config_free(now);
     return status;
 }
-
-/* ---- Docs ---- */
 
 char *wg__settings_page(const wg_setting_table *table) {
     wg__text page = {0};

@@ -115,8 +115,6 @@ void wg__blank_row_append_span(wg__blank_row *row, const wg_blank_tokens *tokens
     }
 }
 
-/* ---- A batch ---- */
-
 int wg__blank_batch_allocate(const wg_blank_tokens *tokens, int64_t rows, int64_t length,
                              int64_t targets, wg__blank_batch *batch) {
     *batch = (wg__blank_batch){
@@ -355,8 +353,6 @@ static int build(void *context, int64_t rows, const wg_example *examples, void *
         choose_blanks(batches, b, &examples[b], &batches->blanks[b]);
     return wg__blanked_batch(&batches->tokens, rows, batches->blanks, LENGTH_MULTIPLE, batch);
 }
-
-/* ---- Making them ---- */
 
 static int prepare(blanking *batches, const wg_tokenizer *tokenizer,
                    const wg__blank_batch_options *options, wg_batches_options *batching) {

@@ -180,8 +180,6 @@ int64_t wg__blank_count(const wg_blank_tokens *tokens, const wg_token_list *part
     return count;
 }
 
-/* ---- Steps of the model ---- */
-
 /* Runs the model on ids (R, T) at these positions, after the tokens in its caches; gives the hidden
  * state of the last token, (R, C). */
 static wg_tensor *see(filling *f, wg_tensor *ids, wg_tensor *positions, wg_tensor *blocks) {
@@ -256,8 +254,6 @@ static int draw(filling *f, int64_t number, wg__blank *blank) {
             f->options.listener(&drawn, f->options.listener_context);
     }
 }
-
-/* ---- Searching ---- */
 
 static int search_step(void *context, int64_t rows, const int32_t *last, float *probabilities) {
     filling *f = context;

@@ -195,8 +195,6 @@ const wg_objective_training wg__head_training = {.adapt = wg__head_adapt,
  *                    pearson, spearman   correlations of predicted and wanted numbers
  *                    variance   the mean squared error of always predicting the mean */
 
-/* ---- Files ---- */
-
 #define OPTION(member) offsetof(wg_labelled_text_options, member)
 
 static const wg_setting column_rows[] = {

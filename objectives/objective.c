@@ -14,8 +14,6 @@
 #include "tensor/easy.h"
 #include "tensor/ops.h"
 
-/* ---- The table ---- */
-
 static const wg_objective *const objectives[] = {
     &wg_masked_lm,
     &wg_mlm,

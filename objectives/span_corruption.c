@@ -54,8 +54,6 @@ void wg__span_draw(const wg__span_lengths *lengths, wg_generator *generator,
     }
 }
 
-/* ---- One text ---- */
-
 /* Where the inputs and the labels of a text go; they have room for all. */
 typedef struct row {
     int64_t *inputs, *labels;
@@ -298,8 +296,6 @@ static wg_tensor *loss_of(wg_training *t, const void *batch, wg_metrics *metrics
     (void)metrics;
     return wg_model_loss(model, decode_labels(model, spans), NULL, spans->labels, NULL);
 }
-
-/* ---- Evaluation ---- */
 
 static int measure(wg_training *t, const void *read, wg_metrics *metrics) {
     const wg__span_batch *batch = read;

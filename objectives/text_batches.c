@@ -24,8 +24,6 @@ int64_t wg__texts_in_batch(int64_t batch_tokens, int64_t length) {
     return tokens > length ? tokens / length : 1;
 }
 
-/* ---- Texts ---- */
-
 typedef struct placed_text {
     const int32_t *ids;
     int64_t count;
@@ -83,8 +81,6 @@ static int compare(const void *left, const void *right) {
     const int order = memcmp(a->ids, b->ids, (size_t)a->count * sizeof *a->ids);
     return order ? order : a->number < b->number ? -1 : 1;
 }
-
-/* ---- Batches ---- */
 
 /* Runs a batch, if `owner` is this rank: the texts from number `first` on that have the same
  * length, up to the number of different texts that fit. Gives the number of the text after them, or

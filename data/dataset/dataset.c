@@ -647,8 +647,6 @@ int wg_dataset_load_split(int count, const char *const *paths, const wg_tokenize
     return status;
 }
 
-/* ---- The texts of pairs ---- */
-
 char *wg__dataset_pair_text(const wg_dataset *dataset, wg_side side, int64_t pair) {
     if (!dataset)
         return NULL;
@@ -690,8 +688,6 @@ char *wg__dataset_pair_text(const wg_dataset *dataset, wg_side side, int64_t pai
     }
     return copy;
 }
-
-/* ---- Fingerprints ---- */
 
 static void hash_ids(void *context, int64_t count, const int32_t *ids) {
     uint64_t hash = *(uint64_t *)context;

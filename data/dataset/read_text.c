@@ -202,8 +202,6 @@ wg_sentence_format wg__detect_sentence_format(wg__text_map *text) {
     return one_each ? WG_SENTENCES_BY_LINE : WG_SENTENCES_PLAIN;
 }
 
-/* ---- Sentences: reading ---- */
-
 static int end_sentences(reading *r) {
     const int64_t bytes = r->bytes;
     r->bytes = 0;
@@ -353,8 +351,6 @@ static int64_t cut(wg__text_map *text, double share, bool marked) {
     return find_mark(text, at, text->length).end;
 }
 
-/* ---- Streams: reading ---- */
-
 static int flush(reading *r) {
     const int64_t count = r->sink.list.count;
     r->sink.list.count = 0;
@@ -406,8 +402,6 @@ static int read_stream(reading *r, const char *name) {
     }
     return 0;
 }
-
-/* ---- Pairs: reading ---- */
 
 int64_t wg__text_line(const wg__text_map *text, int64_t at, int64_t *next) {
     const char *begin = text->bytes + at;

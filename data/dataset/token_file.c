@@ -143,8 +143,6 @@ static int put_about(wg__token_file *file) {
     return status;
 }
 
-/* ---- /about: reading ---- */
-
 static int refuse(const wg__token_file *file, const char *reason) {
     return wg_fail(WG_ERROR_FORMAT, WHERE, "%s: %s", file->file->path, reason);
 }
@@ -197,8 +195,6 @@ static int read_about(wg__token_file *file, json_t *about) {
     }
     return 0;
 }
-
-/* ---- Comparing ---- */
 
 static bool source_found(const wg__token_source *source, const char *path) {
     struct stat status;

@@ -213,8 +213,6 @@ int wg__bleu_tokenize(const char *text, wg_bleu_rules rules, wg__strings *words,
     return done ? 0 : -1;
 }
 
-/* ---- N-grams ---- */
-
 /* An n-gram: `order` consecutive tokens. */
 typedef struct gram {
     const int32_t *tokens;

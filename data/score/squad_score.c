@@ -25,8 +25,6 @@ static bool is_punctuation(int32_t c) {
     return c > 0 && c < 128 && strchr("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", c);
 }
 
-/* ---- Normalizing ---- */
-
 /* Writes the code points of a text of `length` bytes, and returns their number. Skips invalid
  * bytes.
  */

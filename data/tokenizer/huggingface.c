@@ -264,8 +264,6 @@ typedef struct reading {
     bool normalizes; /* the file has a normalizer */
 } reading;
 
-/* ---- Vocabulary ---- */
-
 static int read_vocabulary(reading *r) {
     const json_t *vocabulary = json_object_get(r->model, "vocab");
     bool unigram = json_is_array(vocabulary);

@@ -10,8 +10,6 @@
 #define SHORT 48
 #define NO_RANK INT32_MAX
 
-/* ---- The table of pairs ---- */
-
 static wg__pair *free_slot(wg__pair *slots, uint64_t mask, int32_t left, int32_t right) {
     uint64_t i = wg__pair_hash(left, right) & mask;
     while (slots[i].left >= 0)
@@ -440,8 +438,6 @@ void wg__merge_training_clear(trainer *t) {
     wg__free(t->heap);
     *t = (trainer){0};
 }
-
-/* ---- The alphabet ---- */
 
 #define COVERAGE 0.9995
 

@@ -130,8 +130,6 @@ static int prepare_bpe(wg__pieces *p, int64_t merge_count, const int32_t (*merge
     return 0;
 }
 
-/* ---- Making a tokenizer ---- */
-
 static int copy_pieces(wg__pieces *p, const wg__piece_model *model) {
     size_t count = (size_t)model->count;
     p->scores = wg__calloc(count + 1, sizeof *p->scores);
@@ -395,8 +393,6 @@ static int segment_by_scores(segmenter *g, const char *text, int64_t length) {
     return 0;
 }
 
-/* ---- Encoding ---- */
-
 /* BPE merges each word separately if no piece spans words: the symbols of a word fit the cache. */
 static int segment(segmenter *g, const char *text, int64_t length) {
     if (g->pieces->settings.unigram)
@@ -556,8 +552,6 @@ static int extend_options(const wg_tokenizer *tokenizer, const wg__merge_trainin
     wg__free(scores);
     return status;
 }
-
-/* ---- Decoding ---- */
 
 static int decode(const wg_tokenizer *tokenizer, int32_t id, const wg_decode_options *options,
                   wg__decode_state *state, wg__text *text) {

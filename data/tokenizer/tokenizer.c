@@ -403,8 +403,6 @@ char *wg_tokenizer_decode(const wg_tokenizer *tokenizer, const int32_t *ids, int
     return text.bytes;
 }
 
-/* ---- Decoding as a stream ---- */
-
 struct wg_decode_stream {
     const wg_tokenizer *tokenizer;
     wg_decode_options options;
@@ -456,8 +454,6 @@ void wg_decode_stream_free(wg_decode_stream *stream) {
     wg__free(stream->text.bytes);
     wg__free(stream);
 }
-
-/* ---- Texts for training ---- */
 
 int wg__each_text(const wg__texts *texts, const char *where,
                   int (*add)(void *context, const char *text, int64_t length, const char *name),

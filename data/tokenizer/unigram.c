@@ -257,8 +257,6 @@ static int keep(learner *l, const bool *kept) {
     return make_trie(l);
 }
 
-/* ---- Pruning ---- */
-
 /* Adds the pieces of a text's best segmentation to `expected`. */
 static int count_best(learner *l, const char *text, int64_t length, double count) {
     if (find_edges(l, text, length, -1) < 0)
@@ -319,8 +317,6 @@ static int prune(learner *l, int64_t wanted, bool *kept, double *losses) {
     wg__free(order);
     return keep(l, kept);
 }
-
-/* ---- Training ---- */
 
 static int collect_seeds(const wg__unigram_training *t, suffix **suffixes, seeds *found) {
     int64_t count = 0, at = 0;

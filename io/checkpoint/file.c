@@ -20,8 +20,6 @@
 #include <H5FDdevelop.h>
 #endif
 
-/* ---- The lock ---- */
-
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 static void acquire_lock(void) {

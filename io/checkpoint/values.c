@@ -486,8 +486,6 @@ char *wg_checkpoint_get_text(wg_checkpoint *file, const char *name) {
     return text;
 }
 
-/* ---- Listing ---- */
-
 void wg__name_list_free(wg__name_list *list) {
     for (int64_t i = 0; i < list->count; i++)
         wg__free(list->names[i]);

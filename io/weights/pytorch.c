@@ -514,8 +514,6 @@ static int push_bytes_integer(machine *m, int64_t size, bool is_signed) {
     return integer ? 0 : -1;
 }
 
-/* ---- The loop ---- */
-
 /* An instruction with a value: a number or a text. */
 static int step_value(machine *m, uint8_t code) {
     const uint8_t *size;
