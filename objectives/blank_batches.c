@@ -357,8 +357,7 @@ static int build(void *context, int64_t rows, const wg_example *examples, void *
 static int prepare(blanking *batches, const wg_tokenizer *tokenizer,
                    const wg__blank_batch_options *options, wg_batches_options *batching) {
     wg__blank_batch_options *o = &batches->options;
-    if (options)
-        *o = *options;
+    *o = *options;
     if (wg__batch_sizes(WHERE, &o->batch, &o->sequence) < 0)
         return -1;
     if (o->masked_share == 0)

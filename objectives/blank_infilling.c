@@ -359,9 +359,6 @@ static int fill_all(filling *f, const wg_token_list *part_a, int64_t blanks, wg_
 int wg__blank_fill(const wg_model *model, const wg_blank_tokens *tokens,
                    const wg_token_list *part_a, const wg__blank_fill_options *options,
                    wg__blank *blanks) {
-    static const wg__blank_fill_options defaults = {0};
-    if (!options)
-        options = &defaults;
     const int64_t longest = wg_model_sizes_of(model).positions;
     if (wg__sampling_validate(&options->sampling) < 0)
         return -1;

@@ -116,10 +116,10 @@ int64_t wg__blank_count(const wg_blank_tokens *tokens, const wg_token_list *part
 
 /* Writes into the blanks of Part A (wg__blank_encode), one for each mask. A blank gets at least one
  * token of the tokenizer, none of GLM's own, until the end token is likelier or max_tokens are
- * written. The module is in evaluation mode meanwhile, and nothing is recorded. `options` may be
- * NULL. On failure, blanks may have been written. [ARGUMENT for bad options, a text without a blank
- * or longer than the model's positions, logits that are no numbers; INDEX for ids outside the
- * model's vocabulary; MEMORY] */
+ * written. The module is in evaluation mode meanwhile, and nothing is recorded. On failure, blanks
+ * may have been written. [ARGUMENT for bad options, a text without a blank or longer than the
+ * model's positions, logits that are no numbers; INDEX for ids outside the model's vocabulary;
+ * MEMORY] */
 int wg__blank_fill(const wg_model *model, const wg_blank_tokens *tokens,
                    const wg_token_list *part_a, const wg__blank_fill_options *options,
                    wg__blank *blanks);

@@ -191,10 +191,6 @@ void wg__cloze_free(wg__cloze *cloze) {
     wg__free(cloze);
 }
 
-const wg__labels *wg__cloze_labels(const wg__cloze *cloze) {
-    return &cloze->labels;
-}
-
 int64_t wg__cloze_longest(const wg__cloze *cloze) {
     int64_t longest = 0;
     for (int64_t label = 0; label < cloze->labels.count; label++)

@@ -33,9 +33,7 @@ wg__cloze *wg__cloze_new(const wg_tokenizer *tokenizer, const char *pattern,
 
 void wg__cloze_free(wg__cloze *cloze);
 
-/* The labels, borrowed; and the tokens of the longest verbalizer with its start token, the greatest
- * block position. */
-const wg__labels *wg__cloze_labels(const wg__cloze *cloze);
+/* The tokens of the longest verbalizer with its start token, the greatest block position. */
 int64_t wg__cloze_longest(const wg__cloze *cloze);
 
 /* {"pattern": "...", "verbalizers": {"LABEL": "TEXT", ...}}, freed with wg_text_free. [MEMORY] */

@@ -301,8 +301,7 @@ wg_batches *wg__translation_batches_new(const wg_dataset *pairs,
         return NULL;
     b->pairs = pairs;
     b->tokens = *tokens;
-    if (options)
-        b->options = *options;
+    b->options = *options;
     if (b->options.tokens == 0)
         b->options.tokens = 4096;
     if (b->options.longest == 0)

@@ -284,9 +284,6 @@ static int check_files(check *c, int count, const char *const *paths, const char
 
 int wg__corpus_check(int count, const char *const *paths, const wg_corpus_check_options *options,
                      wg_corpus_report *report) {
-    static const wg_corpus_check_options defaults = {0};
-    if (!options)
-        options = &defaults;
     *report = (wg_corpus_report){0};
     check c = {.tokenizer = options->tokenizer, .report = report};
     c.sink = (wg__token_sink){.drain = drain, .context = &c};

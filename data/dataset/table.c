@@ -232,9 +232,7 @@ int wg__table_read(const char *path, const wg__table_columns *columns,
                    int (*row)(void *context, int64_t line, int count, char *const *fields),
                    void *context) {
     static const char mark[] = "\xef\xbb\xbf"; /* a byte order mark */
-    table t = {.line = {WHERE, path, 0}, .row = row, .context = context};
-    if (columns)
-        t.columns = *columns;
+    table t = {.line = {WHERE, path, 0}, .columns = *columns, .row = row, .context = context};
     const char **names[] = {&t.columns.text, &t.columns.text_pair, &t.columns.label};
     for (int i = 0; i < WG_TABLE_FIELDS; i++)
         if (*names[i] && **names[i] == '\0')

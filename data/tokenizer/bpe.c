@@ -365,7 +365,7 @@ static int64_t read_merges(char *text, int64_t length, const wg__strings *vocabu
 }
 
 wg_tokenizer *wg__bpe_read(const json_t *vocabulary, const char *vocabulary_name, char *merges,
-                           int64_t length, const char *merges_name, const wg_bpe_options *options) {
+                           int64_t length, const char *merges_name) {
     if (wg__utf8_check(merges, length, merges_name, "bpe") < 0)
         return NULL;
     if (memchr(merges, '\0', (size_t)length))
@@ -381,24 +381,23 @@ wg_tokenizer *wg__bpe_read(const json_t *vocabulary, const char *vocabulary_name
     if (status == 0)
         merge_count = read_merges(merges, length, &known, merges_name, &list);
     wg__strings_clear(&known);
-    wg_tokenizer *tokenizer = merge_count < 0 ? NULL
-                                              : wg__bpe_new(count, tokens, merge_count,
-                                                            (const int32_t(*)[2])list, options);
+    wg_tokenizer *tokenizer = NULL;
+    if (merge_count >= 0)
+        tokenizer = wg__bpe_new(count, tokens, merge_count, (const int32_t(*)[2])list, NULL);
     wg__free(list);
     wg__free(tokens);
     return tokenizer;
 }
 
-wg_tokenizer *wg__bpe_load(const char *vocabulary_path, const char *merges_path,
-                           const wg_bpe_options *options) {
+wg_tokenizer *wg__bpe_load(const char *vocabulary_path, const char *merges_path) {
     int64_t length, merges_length;
     char *bytes = wg__text_file_read(vocabulary_path, &length, "bpe");
     json_t *vocabulary = bytes ? wg__json_parse(bytes, length, vocabulary_path) : NULL;
     wg__free(bytes);
     char *merges = vocabulary ? wg__text_file_read(merges_path, &merges_length, "bpe") : NULL;
-    wg_tokenizer *tokenizer = merges ? wg__bpe_read(vocabulary, vocabulary_path, merges,
-                                                    merges_length, merges_path, options)
-                                     : NULL;
+    wg_tokenizer *tokenizer = NULL;
+    if (merges)
+        tokenizer = wg__bpe_read(vocabulary, vocabulary_path, merges, merges_length, merges_path);
     wg__free(merges);
     json_decref(vocabulary);
     return tokenizer;

@@ -163,7 +163,7 @@ static wg_tokenizer *load_bpe(const char *path, bool is_merges) {
             return NULL;
         if (wg__is_file(other)) {
             wg_tokenizer *tokenizer =
-                wg__bpe_load(is_merges ? other : path, is_merges ? path : other, NULL);
+                wg__bpe_load(is_merges ? other : path, is_merges ? path : other);
             wg__free(other);
             return tokenizer;
         }

@@ -373,8 +373,7 @@ wg_tokenizer *wg__bpe_new(int64_t count, const char *const *tokens, int64_t merg
 
 /* Reads vocab.json (token to id) and merges.txt (two tokens a line), which GPT-2 calls encoder.json
  * and vocab.bpe. Freed with wg_tokenizer_free. [NOT_FOUND, IO; FORMAT with the reason] */
-wg_tokenizer *wg__bpe_load(const char *vocabulary_path, const char *merges_path,
-                           const wg_bpe_options *options);
+wg_tokenizer *wg__bpe_load(const char *vocabulary_path, const char *merges_path);
 
 /* Writes both files: temporary files, which are then renamed. [IO; ARGUMENT for another kind] */
 int wg__bpe_save(const wg_tokenizer *tokenizer, const char *vocabulary_path,
@@ -382,7 +381,7 @@ int wg__bpe_save(const wg_tokenizer *tokenizer, const char *vocabulary_path,
 
 /* Reads a parsed vocab.json and the text of merges.txt, which it overwrites. */
 wg_tokenizer *wg__bpe_read(const json_t *vocabulary, const char *vocabulary_name, char *merges,
-                           int64_t length, const char *merges_name, const wg_bpe_options *options);
+                           int64_t length, const char *merges_name);
 
 /* The tokens of an object {token: id} in the order of their ids, borrowed; the list is freed with
  * wg__free. [FORMAT unless the ids are 0, 1, 2..., each once] */

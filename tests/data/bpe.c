@@ -256,7 +256,7 @@ END_TEST
 
 static void assert_bad_files(const char *vocabulary, const char *merges, const char *message) {
     ck_assert_ptr_null(
-        wg__bpe_load(write_text("vocab.json", vocabulary), write_text("merges.txt", merges), NULL));
+        wg__bpe_load(write_text("vocab.json", vocabulary), write_text("merges.txt", merges)));
     assert_error(WG_ERROR_FORMAT, message);
 }
 
@@ -294,7 +294,7 @@ START_TEST(files_cut_short_give_errors_and_never_a_crash) {
         length--;
     for (int64_t n = 0; n < length; n++) {
         write_file(paths[0], good, (size_t)n);
-        ck_assert_ptr_null(wg__bpe_load(paths[0], paths[1], NULL));
+        ck_assert_ptr_null(wg__bpe_load(paths[0], paths[1]));
         assert_error(WG_ERROR_FORMAT, "");
     }
     wg__free(good);
@@ -316,7 +316,7 @@ START_TEST(merges_cut_short_are_refused_or_read_as_the_shorter_list) {
     snprintf(whole, sizeof whole, "%s", fixture("tokenizers/bpe/vocab.json"));
     for (int64_t n = 0; n < length; n++) {
         write_file(cut, merges, (size_t)n);
-        wg_tokenizer *tokenizer = wg__bpe_load(whole, cut, NULL);
+        wg_tokenizer *tokenizer = wg__bpe_load(whole, cut);
         if (!tokenizer) {
             assert_error(WG_ERROR_FORMAT, "merge");
             refused++;

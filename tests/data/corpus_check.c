@@ -84,7 +84,7 @@ START_TEST(a_check_that_finds_no_memory_says_so) {
         wg_corpus_report report;
         wg__alloc_trim();
         wg__alloc_fail_after(n);
-        status = wg__corpus_check(1, &path, NULL, &report);
+        status = wg__corpus_check(1, &path, &(wg_corpus_check_options){0}, &report);
         wg__alloc_fail_after(-1);
         if (status < 0)
             assert_error(WG_ERROR_MEMORY, "");

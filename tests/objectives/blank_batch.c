@@ -488,10 +488,10 @@ END_TEST
 START_TEST(a_tokenizer_that_does_not_fit_is_refused) {
     world w = world_of(1, 3, 2);
     wg_tokenizer *other = words_tokenizer("w", 0, w.words + 1);
-    ck_assert_ptr_null(wg__blank_batches_new(w.corpus, other, NULL));
+    ck_assert_ptr_null(wg__blank_batches_new(w.corpus, other, &(wg__blank_batch_options){0}));
     assert_error(WG_ERROR_ARGUMENT, "vocabulary of 9 tokens, this one has 10");
     wg_tokenizer_free(other);
-    ck_assert_ptr_null(wg__blank_batches_new(NULL, w.tokenizer, NULL));
+    ck_assert_ptr_null(wg__blank_batches_new(NULL, w.tokenizer, &(wg__blank_batch_options){0}));
     assert_no_error();
     free_world(w);
 }

@@ -479,7 +479,8 @@ START_TEST(what_cannot_be_filled_is_refused) {
     wg_token_list part_a = encode(&w, "[MASK]");
     part_a.ids[0] = 24;
     wg__blank blank = {0};
-    ck_assert_int_eq(wg__blank_fill(&w.net, &w.tokens, &part_a, NULL, &blank), -1);
+    const wg__blank_fill_options none = {0};
+    ck_assert_int_eq(wg__blank_fill(&w.net, &w.tokens, &part_a, &none, &blank), -1);
     assert_error(WG_ERROR_INDEX, "24");
     wg_token_list_free(&part_a);
     *(float *)wg_tensor_data(w.model->norm->bias) = NAN;

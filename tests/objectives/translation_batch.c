@@ -322,7 +322,8 @@ START_TEST(failing_allocations_leave_nothing_behind) {
         wg_dataset *pairs = wg_dataset_from_text("ab\nc\n", -1, "A\nBCD\n", tokenizer,
                                                  &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
         wg_dataset_weigh(pairs, 1, &(const double){1});
-        wg_batches *batches = wg__translation_batches_new(pairs, &tokens, NULL);
+        const wg__translation_batch_options usual = {0};
+        wg_batches *batches = wg__translation_batches_new(pairs, &tokens, &usual);
         done = wg_batches_next(batches, &batch) == 0;
         wg__alloc_fail_after(-1);
         if (!done)
