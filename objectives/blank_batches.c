@@ -214,8 +214,8 @@ typedef struct blanking {
     int64_t *lengths;         /* (sequence) of the spans of a text */
 } blanking;
 
-/* Cuts each document into texts of whole sentences, as long as there is room; a sentence that is
- * longer than a text is cut. */
+/* Divides each document into texts of whole sentences, as long as possible. Cuts sentences that are
+ * longer than a text. */
 static int cut_texts(blanking *batches) {
     const wg_dataset *corpus = batches->corpus;
     const int64_t room = batches->options.sequence - 1;

@@ -26,8 +26,8 @@ struct wg__cloze {
     wg__labelled_text_options reading;
     wg__labels labels;
     char **verbalizers;  /* one for each label */
-    wg_token_list spans; /* the tokens of all verbalizers, */
-    int64_t *starts;     /* and where each begins, and the end */
+    wg_token_list spans; /* the tokens of all verbalizers */
+    int64_t *starts;     /* (labels + 1) the first token of each verbalizer, and the end */
 };
 
 /* The number of tokens of a verbalizer, without start and end. */
@@ -65,7 +65,7 @@ static int check_pattern(wg__cloze *cloze) {
     return 0;
 }
 
-/* Whether the place or blank at `c` of the pattern includes the space before it. */
+/* True if the place or blank at `c` of the pattern includes the space before it. */
 static bool takes_space(const wg__cloze *cloze, const wg_tokenizer *tokenizer, const char *c) {
     return c > cloze->pattern && c[-1] == ' ' && wg__spaces_begin_words(tokenizer);
 }

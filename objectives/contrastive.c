@@ -1,7 +1,7 @@
 /* Contrastive learning of vectors of texts: SimCSE   (Gao et al. 2021, arXiv:2104.08821).
  *
  *     lines of texts     each text goes through the encoder twice, under two dropout masks
- *     pairs of texts     one of them each
+ *     pairs of texts     each text of a pair goes through the encoder once
  *
  *     u, v (B, C)  -->  cosine of each u with each v, / temperature (B, B)  -->  cross-entropy,
  *                       the right v of a u being its own

@@ -15,7 +15,7 @@
 #define WG__BATCH_OF(type, tokens)                                                                 \
     .batch_size = sizeof(type), .batch_tokens = offsetof(type, tokens)
 
-/* How runs of fine-tuning differ from the usual settings. */
+/* The settings of fine-tuning that differ from the usual settings. */
 #define WG__HEAD_DEFAULTS                                                                          \
     "{\"lr\": 5e-5, \"epochs\": 3, \"schedule\": \"linear\", \"weight-decay\": 0.01, "             \
     "\"eval-every\": 500}"
@@ -37,7 +37,7 @@ static inline wg_model_inputs wg__pair_inputs(const wg_pair_batch *batch) {
                              .keep = batch->attention_mask};
 }
 
-/* How many parts the sequences of the step are cut into, by ramp_examples: 4, 2 or 1. */
+/* The number of parts that a sequence of this step is cut into, by ramp_examples: 4, 2 or 1. */
 int64_t wg__sequence_parts(const wg_training *t);
 
 /* (B, T) -> (B parts, T / parts), the same numbers. [scope] */
@@ -45,16 +45,16 @@ wg_tensor *wg__cut_sequences(wg_tensor *x, int64_t parts);
 
 /* ---- Evaluations by the N ranks of setup.group: rank i mod N measures batch number i. ---- */
 
-/* Measures so many batches (0: all) of the held-out text from its start, in a scope each, and adds
- * up the metrics of all ranks. The last batch ends with the text, or else is filled up from the
- * text's start. -1 when `measure` gives -1 on any rank. Collective. */
+/* Measures `batches` batches (0: all) of the held-out text from its start, each in a scope. Adds up
+ * the metrics of all ranks. If not `ends_with_text`, examples from the start of the text fill the
+ * last batch. -1 if `measure` returns -1 on any rank. Collective. */
 int wg__evaluate_batches(wg_training *t, int64_t batches, bool ends_with_text,
                          int (*measure)(wg_training *t, const void *batch, wg_metrics *metrics),
                          wg_metrics *metrics);
 
-/* Calls `evaluate`, in a scope each, for this rank's batches of `count` held-out examples: `size`
- * of them from number `first` on. Then it shares the outcome and the metrics. `status` is -1 if
- * this rank has failed before. -1 when any rank has. Collective. */
+/* Calls `evaluate` for this rank's batches of `count` held-out examples, each in a scope, with the
+ * `size` of the batch and the number of its first example. Then adds up the metrics of all ranks.
+ * -1 if any rank failed; `status` -1: this rank failed before the call. Collective. */
 typedef int wg__evaluate_part(const wg_training *t, int64_t first, int64_t size, void *context,
                               wg_metrics *metrics);
 int wg__evaluate_examples(const wg_training *t, int status, int64_t count,
@@ -63,14 +63,14 @@ int wg__evaluate_examples(const wg_training *t, int status, int64_t count,
 /* Sends every rank all `count` results of `size` bytes each. A batch has `batch` results. */
 int wg__share_results(const wg_training *t, int64_t count, int64_t batch, size_t size, void *data);
 
-/* Whether --predictions are due, and this rank is to write them; `batches` as `evaluate` has it. */
+/* True if this rank writes --predictions after an evaluation of `batches` batches. */
 bool wg__writes_predictions(const wg_training *t, int64_t batches);
 
 /* Prints the sizes of a text of sentences or of a stream, before training. */
 void wg__describe_text(const wg_training *training, FILE *stream);
 
-/* -log p of the labels (N) at these places of a batch, as wg_model_loss takes them, in `losses`
- * (N). -1 also if the scoring is to stop. */
+/* Fills `losses` (N) with -log p of the labels (N) at these positions, as in wg_model_loss. -1 also
+ * if *options->stop ends the scoring. */
 int wg__score_losses(const wg_model *model, const wg_score_options *options,
                      const wg_model_inputs *inputs, wg_tensor *positions, wg_tensor *labels,
                      double *losses);
@@ -102,7 +102,7 @@ int wg__run_texts(const wg__text_job *job, int64_t count, const wg_text_source *
  * or NULL for all, or the state at `place`, -1 being the last. [scope; SHAPE] */
 wg_tensor *wg__pool_texts(wg_tensor *hidden, wg_tensor *keep, wg_text_pooling pooling, int place);
 
-/* How many sequences of so many tokens a batch takes. */
+/* The number of sequences of this length in a batch. */
 int64_t wg__texts_in_batch(int64_t batch_tokens, int64_t length);
 
 /* log p(x1, x2 ... xn) = sum of log p(x_t | x_1 ... x_t-1) of texts by a model that sees earlier
@@ -110,11 +110,11 @@ int64_t wg__texts_in_batch(int64_t batch_tokens, int64_t length);
 int wg__score_next_tokens(const wg_model *model, int32_t begin_id, const wg_score_options *options,
                           const wg_text_batch *texts, wg_score *scores);
 
-/* The mean cross-entropy of similarities (B, B), whose diagonal is right; *right is how many rows
- * have their largest number there. [scope; SHAPE] */
+/* The mean cross-entropy of similarities (B, B), whose diagonal is right. *right: the number of
+ * rows with their largest number on the diagonal. [scope; SHAPE] */
 wg_tensor *wg__contrastive_loss(wg_tensor *similarities, double *right);
 
-/* A file for predictions; closing it says whether all of it was written. NULL, or -1, with [IO] */
+/* A file for predictions. Closing it reports errors of writing. NULL, or -1, with [IO] */
 FILE *wg__predictions_open(const char *path);
 int wg__predictions_close(FILE *file, const char *path);
 

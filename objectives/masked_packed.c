@@ -19,11 +19,11 @@ typedef struct packing {
     int32_t class, separator, mask;
     int64_t *document_ends; /* (documents) the token behind each */
     bool *begins_word;      /* (V) */
-    /* One sequence in the making; T + 1 entries each. */
-    int32_t *read, *tokens;
-    int64_t *units; /* the first token of each unit that may be masked */
+    /* The current sequence; T + 1 entries each. */
+    int32_t *read, *tokens; /* one block */
+    int64_t *units;         /* the first token of each unit that may be masked */
     bool *masked;
-    /* One batch in the making; B T entries each. */
+    /* The current batch; B T entries each, in one block. */
     int64_t *ids, *positions, *labels;
 } packing;
 
@@ -51,8 +51,8 @@ static int read_sequence(packing *p, int64_t start) {
     return 0;
 }
 
-/* Finds the units that may be masked; returns how many. A unit is a token, or else a word; the last
- * one ends with the sequence. */
+/* Finds the units that may be masked, tokens or words, and returns their number. *candidates: the
+ * number of their tokens. */
 static int64_t find_units(packing *p, int64_t *candidates) {
     const bool words = p->options.masking.unit != WG_MASK_TOKENS;
     int64_t count = 0;
@@ -81,8 +81,8 @@ static int64_t unit_end(const packing *p, int64_t start) {
     return end;
 }
 
-/* Replaces the tokens of `ids` from `first` to `end`, which are predicted: by [MASK] in 80 % of the
- * cases, in 10 % by random tokens, and in 10 % not at all. */
+/* Masks tokens first .. end - 1: by [MASK] in 80 % of the cases, in 10 % by random tokens, and in
+ * 10 % not at all. */
 static void replace(packing *p, int64_t first, int64_t end, wg_generator *g, int64_t *ids) {
     const double chance = wg_random_uniform(g);
     const uint64_t vocabulary = (uint64_t)wg_dataset_vocabulary(p->text);
@@ -204,12 +204,9 @@ static void free_packing(void *context) {
     wg__free(p->document_ends);
     wg__free(p->begins_word);
     wg__free(p->read);
-    wg__free(p->tokens);
     wg__free(p->units);
     wg__free(p->masked);
     wg__free(p->ids);
-    wg__free(p->positions);
-    wg__free(p->labels);
     wg__free(p);
 }
 
@@ -244,18 +241,18 @@ static int prepare(packing *p, const wg_tokenizer *tokenizer) {
     if (wg__batch_vocabulary(WHERE, p->text, size) < 0)
         return -1;
     const int64_t length = options->sequence + 1;
-    const size_t all = (size_t)wg__times(options->batch, options->sequence);
+    const int64_t all = wg__times(options->batch, options->sequence);
     p->begins_word = wg__alloc_array(size, sizeof *p->begins_word);
     p->document_ends = wg__alloc_array(documents, sizeof *p->document_ends);
-    p->read = wg__alloc_array(length, sizeof *p->read);
-    p->tokens = wg__alloc_array(length, sizeof *p->tokens);
+    p->read = wg__alloc_array(wg__times(2, length), sizeof *p->read);
     p->units = wg__alloc_array(length, sizeof *p->units);
     p->masked = wg__alloc_array(length, sizeof *p->masked);
-    p->ids = wg__alloc_array(all, sizeof *p->ids);
-    p->positions = wg__alloc_array(all, sizeof *p->positions);
-    p->labels = wg__alloc_array(all, sizeof *p->labels);
+    p->ids = wg__alloc_array(wg__times(3, all), sizeof *p->ids);
     if (wg_error_pending())
         return -1;
+    p->tokens = p->read + length;
+    p->positions = p->ids + all;
+    p->labels = p->positions + all;
     for (int32_t id = 0; id < size; id++)
         p->begins_word[id] = wg__token_begins_word(tokenizer, id);
     for (int64_t d = 0; d < documents; d++)

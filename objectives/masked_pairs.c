@@ -26,12 +26,12 @@ typedef struct pairing {
     int32_t pad, class, separator, mask;
     example *examples; /* of the epoch that was planned last */
     int64_t count, capacity;
-    /* One sequence in the making, T entries each. */
+    /* The current sequence, T entries each. */
     int32_t *tokens;
     int64_t *candidates; /* places that may be masked; the chosen ones come first */
-    /* One batch in the making. */
+    /* The current batch. */
     example *taken;           /* B */
-    int64_t *places, *labels; /* B max_predictions entries each */
+    int64_t *places, *labels; /* B max_predictions entries each, in one block */
 } pairing;
 
 static int64_t segment_tokens(const wg_dataset *corpus, segment s) {
@@ -204,7 +204,6 @@ static void free_pairing(void *context) {
     wg__free(p->candidates);
     wg__free(p->taken);
     wg__free(p->places);
-    wg__free(p->labels);
     wg__free(p);
 }
 
@@ -235,12 +234,12 @@ static int prepare(pairing *p, const wg_tokenizer *tokenizer) {
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "the corpus has one document; two are needed, since random second segments "
                        "come from another one: blank lines between documents tell them apart");
-    const size_t masked = (size_t)wg__times(o->batch, o->max_predictions);
+    const int64_t masked = wg__times(o->batch, o->max_predictions);
     p->tokens = wg__alloc_array(o->sequence, sizeof *p->tokens);
     p->candidates = wg__alloc_array(o->sequence, sizeof *p->candidates);
     p->taken = wg__alloc_array(o->batch, sizeof *p->taken);
-    p->places = wg__alloc_array(masked, sizeof *p->places);
-    p->labels = wg__alloc_array(masked, sizeof *p->labels);
+    p->places = wg__alloc_array(wg__times(2, masked), sizeof *p->places);
+    p->labels = p->places ? p->places + masked : NULL;
     return wg_error_pending() ? -1 : 0;
 }
 

@@ -52,7 +52,7 @@ static int make_sources(const table *t, wg_tensor **source, wg_tensor **keep) {
     return *source && (*keep || !t->padded) ? 0 : -1;
 }
 
-/* How many tokens one side of a pair has; -1 out of range, and if the file cannot be read. */
+/* The number of tokens on one side of a pair; -1 out of range, or if the file cannot be read. */
 static int64_t pair_length(const wg_dataset *pairs, wg_side side, int64_t pair) {
     const int64_t sentence = 2 * pair + side;
     if (pair < 0 || pair >= wg__dataset_documents(pairs))
