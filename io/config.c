@@ -48,13 +48,11 @@ void wg__config_free(wg_config *config) {
 
 /* Takes over `root`, a parsed text (NULL: it is no JSON). */
 static wg_config *config_of_root(json_t *root, const json_error_t *error, const char *name) {
-    if (!root) {
-        if (json_error_code(error) == json_error_out_of_memory)
-            wg_fail(WG_ERROR_MEMORY, "config", "no memory for %s", name);
-        else
-            wg_fail(WG_ERROR_FORMAT, "config", "%s, line %d: %s", name, error->line, error->text);
-        return NULL;
-    }
+    if (!root && json_error_code(error) == json_error_out_of_memory)
+        return wg__fail_null(WG_ERROR_MEMORY, "config", "no memory for %s", name);
+    if (!root)
+        return wg__fail_null(WG_ERROR_FORMAT, "config", "%s, line %d: %s", name, error->line,
+                             error->text);
     if (!json_is_object(root)) {
         json_decref(root);
         return wg__fail_null(WG_ERROR_FORMAT, "config",
@@ -173,24 +171,22 @@ int wg__config_require(wg_config *config, int count, const char *const *keys) {
     return wg_fail(WG_ERROR_FORMAT, "config", "%s has no %s", config->name, missing.text);
 }
 
-/* Finds the value of a key, which must have one of two types. *found is NULL if the key is missing.
- * -1 with FORMAT, or if an error is pending. */
-static int find_value(wg_config *config, const char *key, json_type type, json_type other,
-                      const char *wanted, json_t **found) {
-    *found = config && !wg_error_pending() ? wg__config_value(config, key) : NULL;
-    if (*found && json_typeof(*found) != type && json_typeof(*found) != other) {
-        wg__config_refuse_value(config, key, *found, wanted);
-        *found = NULL;
-    }
-    return config && !wg_error_pending() ? 0 : -1;
+/* The value of a key, which must have one of two types. NULL if the key is missing, with FORMAT, or
+ * if an error is pending. */
+static json_t *find_value(wg_config *config, const char *key, json_type type, json_type other,
+                          const char *wanted) {
+    json_t *found = config && !wg_error_pending() ? wg__config_value(config, key) : NULL;
+    if (!found || json_typeof(found) == type || json_typeof(found) == other)
+        return found;
+    wg__config_refuse_value(config, key, found, wanted);
+    return NULL;
 }
 
 int wg__config_integer(wg_config *config, const char *key, int64_t *value) {
-    json_t *found;
-    const int status = find_value(config, key, JSON_INTEGER, JSON_INTEGER, "an integer", &found);
+    const json_t *found = find_value(config, key, JSON_INTEGER, JSON_INTEGER, "an integer");
     if (found)
         *value = json_integer_value(found);
-    return status;
+    return config && !wg_error_pending() ? 0 : -1;
 }
 
 int wg__config_first_integer(wg_config *config, const char *key, int64_t *value) {
@@ -207,32 +203,28 @@ int wg__config_first_integer(wg_config *config, const char *key, int64_t *value)
 }
 
 int wg__config_number(wg_config *config, const char *key, double *value) {
-    json_t *found;
-    const int status = find_value(config, key, JSON_REAL, JSON_INTEGER, "a number", &found);
+    const json_t *found = find_value(config, key, JSON_REAL, JSON_INTEGER, "a number");
     if (found)
         *value = json_number_value(found);
-    return status;
+    return config && !wg_error_pending() ? 0 : -1;
 }
 
 int wg__config_boolean(wg_config *config, const char *key, bool *value) {
-    json_t *found;
-    const int status = find_value(config, key, JSON_TRUE, JSON_FALSE, "true or false", &found);
+    const json_t *found = find_value(config, key, JSON_TRUE, JSON_FALSE, "true or false");
     if (found)
         *value = json_is_true(found);
-    return status;
+    return config && !wg_error_pending() ? 0 : -1;
 }
 
 int wg__config_text(wg_config *config, const char *key, const char **value) {
-    json_t *found;
-    const int status = find_value(config, key, JSON_STRING, JSON_STRING, "a text", &found);
+    const json_t *found = find_value(config, key, JSON_STRING, JSON_STRING, "a text");
     if (found)
         *value = json_string_value(found);
-    return status;
+    return config && !wg_error_pending() ? 0 : -1;
 }
 
 wg_config *wg__config_part(wg_config *config, const char *key) {
-    json_t *found;
-    find_value(config, key, JSON_OBJECT, JSON_OBJECT, "an object", &found);
+    json_t *found = find_value(config, key, JSON_OBJECT, JSON_OBJECT, "an object");
     return found ? config_of(json_incref(found), key) : NULL;
 }
 

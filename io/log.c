@@ -130,13 +130,12 @@ int wg_trace_write(const char *path) {
         if (status >= 0 && i + 1 < count)
             status = fputs(",\n", file);
     }
-    status = status < 0 || fputs("\n]}\n", file) < 0 ? -1 : 0;
-    int reason = errno;
-    if (fclose(file) != 0 && status == 0) {
-        status = -1;
-        reason = errno;
-    }
-    return status < 0 ? wg_fail(WG_ERROR_IO, path, "cannot be written: %s",
-                                reason ? strerror(reason) : "the trace is no JSON")
-                      : 0;
+    const bool written = status >= 0 && fputs("\n]}\n", file) >= 0;
+    const int reason = errno;
+    if (fclose(file) == 0 && written)
+        return 0;
+    return wg_fail(WG_ERROR_IO, path, "cannot be written: %s",
+                   written  ? strerror(errno)
+                   : reason ? strerror(reason)
+                            : "the trace is no JSON");
 }

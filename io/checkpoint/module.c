@@ -108,11 +108,10 @@ static int put_list(wg_checkpoint *file, const tensor_list *list, int status,
 }
 
 int wg_checkpoint_put_module(wg_checkpoint *file, const char *group, wg_module *module) {
+    tensor_list list;
     if (!file || !module || wg_error_pending())
         return -1;
-    tensor_list list;
-    const int status = list_module(&list, group, module);
-    return put_list(file, &list, status, NULL);
+    return put_list(file, &list, list_module(&list, group, module), NULL);
 }
 
 int wg_checkpoint_put_optimizer(wg_checkpoint *file, const wg_optimizer *optimizer) {
@@ -197,11 +196,10 @@ static int get_list(wg_checkpoint *file, const char *group, tensor_list *list, i
 }
 
 int wg_checkpoint_get_module(wg_checkpoint *file, const char *group, wg_module *module) {
+    tensor_list list;
     if (!file || !module || wg_error_pending())
         return -1;
-    tensor_list list;
-    const int status = list_module(&list, group, module);
-    return get_list(file, group, &list, status, NULL);
+    return get_list(file, group, &list, list_module(&list, group, module), NULL);
 }
 
 int wg_checkpoint_get_optimizer(wg_checkpoint *file, wg_optimizer *optimizer) {
@@ -299,9 +297,9 @@ static wg_weights *open_model(const char *path) {
 
 static int write_model(const char *out, const wg_weights *like, wg_module *module) {
     wg_checkpoint *file = wg_checkpoint_create(out), *from = wg_checkpoint_open(like->path);
-    char *objective = from && wg_checkpoint_has(from, "/objective")
-                          ? wg_checkpoint_get_text(from, "/objective")
-                          : NULL;
+    char *objective = NULL;
+    if (wg_checkpoint_has(from, "/objective"))
+        objective = wg_checkpoint_get_text(from, "/objective");
     if (like->config)
         wg_checkpoint_put_text(file, "/config", like->config);
     if (like->tokenizer)

@@ -133,9 +133,8 @@ static int dtype_of(hid_t type, hid_t dataset) {
 
 static int make_groups(wg_checkpoint *file, const char *name) {
     hid_t creation = H5Pcreate(H5P_GROUP_CREATE);
-    int status = 0;
-    if (wg__hdf5_plain_groups(creation) < 0)
-        status = wg__checkpoint_fail(file, name, "checkpoint_put");
+    int status =
+        wg__hdf5_plain_groups(creation) < 0 ? wg__checkpoint_fail(file, name, "checkpoint_put") : 0;
     char prefix[WG__MAX_PATH];
     for (const char *slash = strchr(name + 1, '/'); slash && status == 0;
          slash = strchr(slash + 1, '/')) {
@@ -228,21 +227,18 @@ static int put_contents(wg_checkpoint *file, const char *name, const contents *c
     H5Sclose(place);
     if (dataset < 0)
         return -1;
-    herr_t status = 0;
-    if (wg__spec_count(&c->spec) > 0)
-        status = H5Dwrite(dataset, c->in_memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, c->data);
-    if (status >= 0 && c->attribute) {
+    bool written = wg__spec_count(&c->spec) == 0 ||
+                   H5Dwrite(dataset, c->in_memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, c->data) >= 0;
+    if (written && c->attribute) {
         hid_t space = H5Screate(H5S_SCALAR);
         hid_t attribute =
             H5Acreate2(dataset, c->attribute, c->attribute_type, space, H5P_DEFAULT, H5P_DEFAULT);
-        status = attribute >= 0 && H5Awrite(attribute, c->attribute_type, c->attribute_value) >= 0
-                     ? 0
-                     : -1;
+        written = attribute >= 0 && H5Awrite(attribute, c->attribute_type, c->attribute_value) >= 0;
         if (attribute >= 0)
             H5Aclose(attribute);
         H5Sclose(space);
     }
-    if (status < 0 || file->disk.error)
+    if (!written || file->disk.error)
         wg__checkpoint_fail(file, name, "checkpoint_put");
     if (H5Dclose(dataset) < 0 || file->disk.error)
         wg__checkpoint_fail(file, name, "checkpoint_put");

@@ -20,9 +20,8 @@ typedef struct hdf5_file {
 static int add_dataset(const char *name, const wg_spec *spec, void *context) {
     wg_weights *file = context;
     const hdf5_file *own = file->own;
-    if (strncmp(name, group, sizeof group - 1) != 0)
-        return 0;
-    if (own->adapted && (strstr(name, "/lora_A/") || strstr(name, "/lora_B/")))
+    if (strncmp(name, group, sizeof group - 1) != 0 ||
+        (own->adapted && (strstr(name, "/lora_A/") || strstr(name, "/lora_B/"))))
         return 0;
     char *path = wg__strdup(name + sizeof group - 1);
     if (!path)
@@ -105,13 +104,13 @@ static int begin_hdf5(wg_weights_writer *writer, const wg_weights_options *optio
     wg_checkpoint *checkpoint = writer->own = wg_checkpoint_create(writer->path);
     if (!checkpoint)
         return -1;
-    if (options->config && wg_checkpoint_put_text(checkpoint, "/config", options->config) < 0)
-        return -1;
-    if (options->generation &&
-        wg_checkpoint_put_text(checkpoint, WG_GENERATION_CONFIG, options->generation) < 0)
-        return -1;
-    return options->tokenizer ? wg_checkpoint_put_text(checkpoint, "/tokenizer", options->tokenizer)
-                              : 0;
+    if (options->config)
+        wg_checkpoint_put_text(checkpoint, "/config", options->config);
+    if (options->generation)
+        wg_checkpoint_put_text(checkpoint, WG_GENERATION_CONFIG, options->generation);
+    if (options->tokenizer)
+        wg_checkpoint_put_text(checkpoint, "/tokenizer", options->tokenizer);
+    return wg_error_pending() ? -1 : 0;
 }
 
 static int put_hdf5(wg_weights_writer *writer, int64_t index, const wg_tensor *x) {

@@ -303,7 +303,6 @@ wg_tensor *wg_weights_read(wg_weights *file, int64_t index) {
 
 /* The tensor of the file for each slot of the module. */
 typedef struct match {
-    wg_weights *file;
     const wg_state_dict *state;
     int64_t *found;     /* by slot: the tensor's index, or -1 to leave the slot alone */
     bool *used;         /* by tensor of the file: whether a slot has its name */
@@ -320,7 +319,7 @@ static void add_name(char **names, int64_t *count, const char *name) {
 /* Fills `m`, whose arrays get_module frees, and the lists of names that are left out. */
 static int match_all(match *m, wg_weights *file, wg_module *module, const char *prefix,
                      wg_left_out *left_out) {
-    *m = (match){.file = file, .state = wg_module_state(module)};
+    *m = (match){.state = wg_module_state(module)};
     if (!m->state)
         return -1;
     const size_t slots = (size_t)m->state->count + 1, tensors = (size_t)file->count + 1;
@@ -341,19 +340,20 @@ static int match_all(match *m, wg_weights *file, wg_module *module, const char *
         char *name = wg__joined(prefix, entry->path, "");
         const int64_t found = wg_weights_find(file, name); /* -1 for NULL */
         wg__free(name);
-        if (found >= 0)
-            m->used[found] = true;
         if (found < 0) {
             wg__note_difference(&m->differences.missing, entry->path);
             add_name(left_out->missing, &left_out->missing_count, entry->path);
-        } else if (wg__note_spec(&m->differences, entry->path, &file->entries[found].spec,
-                                 &entry->slot->tensor->spec))
+            continue;
+        }
+        m->used[found] = true;
+        if (wg__note_spec(&m->differences, entry->path, &file->entries[found].spec,
+                          &entry->slot->tensor->spec))
             add_name(left_out->misshapen, &left_out->misshapen_count, entry->path);
         else
             m->found[i] = found;
     }
-    for (int64_t i = 0; i < m->file->count; i++) {
-        const char *name = m->file->entries[i].name;
+    for (int64_t i = 0; i < file->count; i++) {
+        const char *name = file->entries[i].name;
         if (m->used[i] || !wg__starts_with(name, prefix))
             continue;
         wg__note_difference(&m->differences.unexpected, name);
