@@ -321,10 +321,9 @@ int wg__cloze_batch_read(const wg__cloze *cloze, const wg__labelled_text *text, 
     const int64_t targets = cloze->spans.count + cloze->labels.count; /* S; also tokens of Part B */
     int64_t longest = 0;
     for (int64_t b = 0; b < count; b++) {
-        const wg_token_pair whole = wg__labelled_text_pair(text, examples[b]);
-        const wg_token_pair pair = wg__token_pair_cut(&whole, sequence - pattern);
-        longest = wg__larger(longest, pattern + pair.first_count +
-                                          (pair.second ? pair.second_count : 0) + targets);
+        const wg_token_pair pair = wg__labelled_text_pair(text, examples[b]);
+        const int64_t tokens = pair.first_count + (pair.second ? pair.second_count : 0);
+        longest = wg__larger(longest, wg__smaller(pattern + tokens, sequence) + targets);
     }
     const int64_t length = (longest + MULTIPLE - 1) / MULTIPLE * MULTIPLE;
     batch->label_count = cloze->labels.count;
@@ -477,22 +476,19 @@ static int begin(wg_training *t) {
                                          : new_cloze(setup->options, setup->tokenizer);
     const int64_t positions = wg_model_sizes_of(setup->model).positions;
     wg_blank_tokens tokens;
-    int status = cloze && wg__blank_tokens_of(setup->tokenizer, &tokens) == 0 &&
-                         wg__blank_check_model(WHERE, setup->model, &tokens) == 0
-                     ? 0
-                     : -1;
-    if (status == 0 && wg__cloze_longest(cloze) > positions)
-        status = wg_fail(WG_ERROR_ARGUMENT, WHERE,
-                         "a verbalizer of %lld tokens, its start among them, is too long; the "
-                         "model has %lld positions",
-                         (long long)wg__cloze_longest(cloze), (long long)positions);
-    if (status == 0)
-        status = wg__cloze_check_sequence(cloze, setup->sequence);
-    if (status == 0)
-        status = wg__head_begin_as(t, cloze, &cloze->labels);
+    if (cloze && wg__cloze_longest(cloze) > positions)
+        wg_fail(WG_ERROR_ARGUMENT, WHERE,
+                "a verbalizer of %lld tokens, its start among them, is too long; the model has "
+                "%lld positions",
+                (long long)wg__cloze_longest(cloze), (long long)positions);
+    const bool begun = cloze && !wg_error_pending() &&
+                       wg__blank_tokens_of(setup->tokenizer, &tokens) == 0 &&
+                       wg__blank_check_model(WHERE, setup->model, &tokens) == 0 &&
+                       wg__cloze_check_sequence(cloze, setup->sequence) == 0 &&
+                       wg__head_begin_as(t, cloze, &cloze->labels) == 0;
     if (!t->context)
         wg__cloze_free(cloze);
-    return status;
+    return begun ? 0 : -1;
 }
 
 static void end(wg_training *t) {

@@ -234,8 +234,8 @@ wg_tensor *wg__label_loss(wg_tensor *const outputs[2], const wg__example_batch *
 int wg__label_measure_step(wg_tensor *const outputs[2], const wg__example_batch *batch,
                            wg_metrics *metrics) {
     wg_tensor *right = wg_eq(wg_argmax(outputs[0], 1, false), batch->targets[0]);
-    const double accuracy = wg_item(wg_mean(wg_cast(right, WG_F64), WG_ALL, false));
-    return wg_metrics_add(metrics, "accuracy", accuracy,
+    return wg_metrics_add(metrics, "accuracy",
+                          wg_item(wg_mean(wg_cast(right, WG_F64), WG_ALL, false)),
                           (double)wg_tensor_count(batch->targets[0]));
 }
 
@@ -389,10 +389,11 @@ static int measure_sets(const wg__head_run *run, wg_metrics *metrics) {
         commonest = wg__larger(commonest, both + wanted);
     }
     for (int64_t i = 0; i < examples; i++) {
-        bool same = true;
-        for (int64_t label = 0; label < kinds; label++)
-            same = same && wg__labelled_text_has(text, i, label) == predictions[i * kinds + label];
-        exact += same;
+        int64_t label = 0;
+        while (label < kinds &&
+               wg__labelled_text_has(text, i, label) == predictions[i * kinds + label])
+            label++;
+        exact += label == kinds;
     }
     const double weight = (double)examples;
     const double majority =
@@ -509,7 +510,7 @@ static int measure_numbers(const wg__head_run *run, wg_metrics *metrics) {
         variance += (wanted[i] - mean) * (wanted[i] - mean) / examples;
     }
     const double pearson = wg__pearson(count, predicted, wanted);
-    int status = wg__spearman(count, predicted, wanted, &spearman);
+    const int status = wg__spearman(count, predicted, wanted, &spearman);
     wg__free(wanted);
     if (status < 0 || wg_metrics_add(metrics, "loss", error, examples) < 0 ||
         wg_metrics_add(metrics, "pearson", pearson, examples) < 0 ||

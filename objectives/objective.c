@@ -127,11 +127,10 @@ static int begin(wg_training *t) {
         data->sizes(t);
     if (setup->batch == 0)
         setup->batch = data->usual_batch; /* or 0: wg__batch_sizes has the usual number */
-    if (setup->sequence == 0) {
-        const int64_t positions = wg_model_sizes_of(setup->model).positions;
-        setup->sequence = wg__smaller(positions, data->usual_sequence ? data->usual_sequence : 128);
-    }
     const wg_model_sizes sizes = wg_model_sizes_of(setup->model);
+    if (setup->sequence == 0)
+        setup->sequence =
+            wg__smaller(sizes.positions, data->usual_sequence ? data->usual_sequence : 128);
     if (!(setup->model->type->shape & t->objective->shapes))
         return wg_fail(WG_ERROR_ARGUMENT, t->objective->name,
                        "a %s model is not trained by this objective; --help lists which objective "
@@ -249,9 +248,7 @@ static int task_save(void *context, wg_checkpoint *file) {
                        wg_checkpoint_put_text(file, "/tokenizer", tokenizer) == 0;
     wg_text_free(config);
     wg_text_free(tokenizer);
-    if (!saved)
-        return -1;
-    return wg_batches_save(training->batches, file, training->fingerprint);
+    return saved ? wg_batches_save(training->batches, file, training->fingerprint) : -1;
 }
 
 static int task_restore(void *context, wg_checkpoint *file) {
@@ -259,16 +256,14 @@ static int task_restore(void *context, wg_checkpoint *file) {
     if (training->objective->training->config) {
         char *mine = wg__training_config(training);
         char *saved = wg_checkpoint_get_text(file, "/config");
-        int status = mine && saved ? 0 : -1;
-        if (status == 0 && strcmp(mine, saved) != 0)
-            status =
-                wg_fail(WG_ERROR_STATE, training->objective->name,
-                        "the model, the labels, the pattern or the verbalizers are not those that "
-                        "the run was begun with");
+        const bool read = mine && saved, same = read && strcmp(mine, saved) == 0;
         wg_text_free(mine);
         wg_text_free(saved);
-        if (status < 0)
-            return -1;
+        if (!same)
+            return read ? wg_fail(WG_ERROR_STATE, training->objective->name,
+                                  "the model, the labels, the pattern or the verbalizers are not "
+                                  "those that the run was begun with")
+                        : -1;
     }
     return wg__batches_restore(training->batches, file, training->fingerprint,
                                training->objective->name, "the corpus or its tokens");
@@ -289,7 +284,7 @@ static int agree_on_data(wg_group *group, const char *what, const wg_dataset *te
                          int64_t fingerprint) {
     char described[96];
     snprintf(described, sizeof described, "%lld tokens, fingerprint %016llx",
-             (long long)(text ? wg_dataset_tokens(text) : 0), (unsigned long long)fingerprint);
+             (long long)wg_dataset_tokens(text), (unsigned long long)fingerprint);
     return wg__group_agree(group, what, described);
 }
 
@@ -298,7 +293,7 @@ static int agree_on_data(wg_group *group, const char *what, const wg_dataset *te
 static int task_agree(void *context, wg_group *group) {
     const wg_training *training = context;
     const wg_training_setup *setup = &training->setup;
-    const int64_t held_out = setup->held_out ? wg__dataset_fingerprint(setup->held_out) : 0;
+    const int64_t held_out = wg__dataset_fingerprint(setup->held_out); /* 0 for NULL */
     char sizes[128];
     snprintf(sizes, sizeof sizes, "%s, batches of %lld sequences of %lld tokens, seed %llu",
              training->objective->name, (long long)setup->batch, (long long)setup->sequence,

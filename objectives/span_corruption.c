@@ -183,8 +183,7 @@ wg_batches *wg__span_batches_new(const wg_dataset *stream, const wg_tokenizer *t
 }
 
 wg__span_lengths wg__span_batches_lengths(const wg_batches *batches) {
-    return batches ? ((const corruption *)wg__batches_context(batches))->lengths
-                   : (wg__span_lengths){0};
+    return ((const corruption *)wg__batches_context(batches))->lengths;
 }
 
 /* ---- Texts with blanks ---- */
