@@ -305,9 +305,7 @@ int wg__batch_sizes(const char *where, int64_t *batch, int64_t *sequence) {
                        (long long)*batch, INT32_MAX);
     if (sequence && *sequence == 0)
         *sequence = 128;
-    if (!sequence)
-        return 0;
-    if (*sequence < SHORTEST_SEQUENCE || *sequence > LONGEST_SEQUENCE)
+    if (sequence && (*sequence < SHORTEST_SEQUENCE || *sequence > LONGEST_SEQUENCE))
         return wg_fail(WG_ERROR_ARGUMENT, where,
                        "sequences of %lld tokens; they must have %d to %d", (long long)*sequence,
                        SHORTEST_SEQUENCE, LONGEST_SEQUENCE);
@@ -458,13 +456,11 @@ wg_batches *wg_tensor_batches_new(int count, wg_tensor *const *tensors,
     rows *data = wg__calloc(1, sizeof *data);
     if (!data)
         return NULL;
-    for (; data->count < count; data->count++) {
-        data->tensors[data->count] = wg_keep(wg_detach(tensors[data->count]));
-        if (!data->tensors[data->count]) {
+    for (; data->count < count; data->count++)
+        if (!(data->tensors[data->count] = wg_keep(wg_detach(tensors[data->count])))) {
             free_rows(data);
             return NULL;
         }
-    }
     const wg_batch_source source = {.context = data, .build = build_rows, .free = free_rows};
     wg_batches_options chosen = options ? *options : (wg_batches_options){0};
     chosen.examples = tensors[0]->spec.shape[0];

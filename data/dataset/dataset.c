@@ -87,10 +87,8 @@ static int new_parts(wg_dataset_kind kind, wg_dataset *parts[WG__TOKEN_PARTS]) {
 }
 
 static void free_parts(wg_dataset *parts[WG__TOKEN_PARTS]) {
-    for (int i = 0; i < WG__TOKEN_PARTS; i++) {
+    for (int i = 0; i < WG__TOKEN_PARTS; parts[i++] = NULL)
         wg_dataset_free(parts[i]);
-        parts[i] = NULL;
-    }
 }
 
 /* ---- Runs of documents ---- */
@@ -681,11 +679,9 @@ char *wg__dataset_pair_text(const wg_dataset *dataset, wg_side side, int64_t pai
     if (!found)
         return wg__fail_null(WG_ERROR_STATE, WHERE, "pair %lld is beyond the end of its text",
                              (long long)pair);
-    char *copy = wg__alloc((size_t)length + 1);
-    if (copy) {
+    char *copy = wg__calloc((size_t)length + 1, 1);
+    if (copy)
         memcpy(copy, begin, (size_t)length);
-        copy[length] = '\0';
-    }
     return copy;
 }
 
@@ -744,12 +740,11 @@ static int count_tokens(const wg_dataset *dataset) {
     if (dataset->cache->counts)
         return 0;
     int64_t *counts = wg__calloc((size_t)dataset->vocabulary, sizeof *counts);
-    if (counts && visit_tokens(dataset, count_ids, counts) == 0) {
+    if (counts && visit_tokens(dataset, count_ids, counts) == 0)
         dataset->cache->counts = counts;
-        return 0;
-    }
-    wg__free(counts);
-    return -1;
+    else
+        wg__free(counts);
+    return dataset->cache->counts ? 0 : -1;
 }
 
 int64_t wg__dataset_count(const wg_dataset *dataset, int64_t token) {

@@ -352,11 +352,9 @@ char *wg__squad_text(const wg__squad *squad, int64_t index, int64_t first, int64
     const paragraph *p = &squad->paragraphs[squad->questions[index].paragraph];
     const int64_t begin = squad->tokens[p->first + first].begin;
     const int64_t length = squad->tokens[p->first + last].end - begin;
-    char *text = wg__alloc((size_t)length + 1);
-    if (!text)
-        return NULL;
-    memcpy(text, p->context + begin, (size_t)length);
-    text[length] = '\0';
+    char *text = wg__calloc((size_t)length + 1, 1);
+    if (text)
+        memcpy(text, p->context + begin, (size_t)length);
     return text;
 }
 

@@ -53,13 +53,12 @@ char *wg_tokenizer_to_json(const wg_tokenizer *tokenizer) {
         json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "format", FORMAT_NAME, "kind", kind->name,
                   "options", options, "special", special, "added", list, "vocabulary", vocabulary);
     wg__text text = {0};
-    int status = wg__json_dump(root, JSON_COMPACT, &text);
+    const int status = wg__json_dump(root, JSON_COMPACT, &text);
     json_decref(root);
-    if (status < 0) {
-        wg__free(text.bytes);
-        return NULL;
-    }
-    return text.bytes;
+    if (status == 0)
+        return text.bytes;
+    wg__free(text.bytes);
+    return NULL;
 }
 
 int wg_tokenizer_save(const wg_tokenizer *tokenizer, const char *path) {
@@ -422,25 +421,12 @@ static int write_json(const wg_tokenizer *tokenizer, const char *folder, const c
         if (tokenizer->special[i] >= 0)
             wg__json_put(&object, special_keys[i],
                          json_string(wg__tokenizer_added_text(tokenizer, tokenizer->special[i])));
-    int status = -1;
-    if (wg__json_dump(object, JSON_INDENT(2), &text) == 0 && wg__text_append(&text, "\n", 1) == 0)
-        status = write_file(folder, name, &text);
+    const bool written = wg__json_dump(object, JSON_INDENT(2), &text) == 0 &&
+                         wg__text_append(&text, "\n", 1) == 0 &&
+                         write_file(folder, name, &text) == 0;
     json_decref(object);
     wg__free(text.bytes);
-    return status;
-}
-
-typedef int (*writer)(const wg_tokenizer *tokenizer, wg__text *out);
-
-/* Writes a file if its format can express this tokenizer: 1, 0 or -1. */
-static int write_with(writer write, const wg_tokenizer *tokenizer, const char *folder,
-                      const char *name) {
-    wg__text text = {0};
-    int status = write(tokenizer, &text);
-    if (status > 0 && write_file(folder, name, &text) < 0)
-        status = -1;
-    wg__free(text.bytes);
-    return status;
+    return written ? 0 : -1;
 }
 
 /* Writes vocab.json and merges.txt, or vocab.txt: 1, 0 or -1. */
@@ -450,13 +436,12 @@ static int write_vocabulary(const wg_tokenizer *tokenizer, const char *folder) {
         return 0;
     char *vocabulary = wg__path_in(folder, is_bpe ? "vocab.json" : "vocab.txt");
     char *merges = wg__path_in(folder, "merges.txt");
-    int status = -1;
-    if (vocabulary && merges)
-        status = is_bpe ? wg__bpe_save(tokenizer, vocabulary, merges)
-                        : wg__wordpiece_save(tokenizer, vocabulary);
+    const bool saved = vocabulary && merges &&
+                       (is_bpe ? wg__bpe_save(tokenizer, vocabulary, merges)
+                               : wg__wordpiece_save(tokenizer, vocabulary)) == 0;
     wg__free(vocabulary);
     wg__free(merges);
-    return status < 0 ? -1 : 1;
+    return saved ? 1 : -1;
 }
 
 int wg_tokenizer_export(const wg_tokenizer *tokenizer, const char *folder, bool *published) {
@@ -466,15 +451,21 @@ int wg_tokenizer_export(const wg_tokenizer *tokenizer, const char *folder, bool 
     const bool is_llama2c = tokenizer->kind == &wg__llama2c_kind;
     wg_tokenizer *pieces = is_llama2c ? wg__llama2c_to_sentencepiece(tokenizer) : NULL;
     const wg_tokenizer *other = is_llama2c ? pieces : tokenizer;
-    int wrote[4] = {0};
-    if (other)
-        wrote[0] = write_vocabulary(tokenizer, folder);
-    if (!wg_error_pending())
-        wrote[1] = write_with(wg__huggingface_write, other, folder, "tokenizer.json");
-    if (!wg_error_pending())
-        wrote[2] = write_with(wg__sentencepiece_write, other, folder, "tokenizer.model");
-    if (!wg_error_pending())
-        wrote[3] = write_with(wg__llama2c_write, tokenizer, folder, "tokenizer.bin");
+    const struct {
+        int (*write)(const wg_tokenizer *tokenizer, wg__text *out);
+        const wg_tokenizer *tokenizer;
+        const char *name;
+    } files[] = {{wg__huggingface_write, other, "tokenizer.json"},
+                 {wg__sentencepiece_write, other, "tokenizer.model"},
+                 {wg__llama2c_write, tokenizer, "tokenizer.bin"}};
+    int wrote[4] = {other ? write_vocabulary(tokenizer, folder) : 0};
+    for (int i = 0; i < 3 && !wg_error_pending(); i++) {
+        wg__text text = {0};
+        wrote[i + 1] = files[i].write(files[i].tokenizer, &text);
+        if (wrote[i + 1] > 0)
+            write_file(folder, files[i].name, &text);
+        wg__free(text.bytes);
+    }
     wg_tokenizer_free(pieces);
     if (wg_error_pending() ||
         write_json(tokenizer, folder, "special_tokens_map.json", json_object()) < 0 ||

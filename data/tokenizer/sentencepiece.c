@@ -683,12 +683,11 @@ static uint8_t *types_of_json(const json_t *list, int64_t count) {
 static wg_tokenizer *from_json(const json_t *options, int64_t count, const char *const *texts) {
     wg__piece_model model = {.count = count, .texts = texts};
     const json_t *map = json_object_get(options, "charsmap");
+    const json_t *list = json_object_get(options, "scores");
     uint8_t *types = NULL;
     if (read_settings(options, &model.settings) == 0)
         types = types_of_json(json_object_get(options, "types"), count);
-    double *scores = NULL;
-    if (types)
-        scores = wg__numbers_of_json(json_object_get(options, "scores"), count, "scores", WHERE);
+    double *scores = types ? wg__numbers_of_json(list, count, "scores", WHERE) : NULL;
     int32_t(*merges)[2] = NULL;
     if (scores)
         merges = wg__merges_of_json(json_object_get(options, "merges"), &model.merge_count, WHERE);

@@ -288,12 +288,11 @@ int wg__tokenizer_encode(const wg_tokenizer *tokenizer, const char *text, int64_
                   .text = text,
                   .length = length,
                   .sink = sink};
-    int64_t count = sink->list.count;
-    if (encode_around_added(&e) < 0) {
-        sink->list.count = count < sink->list.count ? count : sink->list.count;
-        return -1;
-    }
-    return 0;
+    const int64_t count = sink->list.count;
+    if (encode_around_added(&e) == 0)
+        return 0;
+    sink->list.count = wg__smaller(count, sink->list.count);
+    return -1;
 }
 
 int wg_tokenizer_encode(const wg_tokenizer *tokenizer, const char *text, int64_t length,
@@ -393,14 +392,12 @@ char *wg_tokenizer_decode(const wg_tokenizer *tokenizer, const int32_t *ids, int
     int status = wg__text_append(&bytes, "", 0);
     for (int64_t i = 0; status == 0 && i < count; i++)
         status = decode_id(tokenizer, ids[i], options ? options : &defaults, &state, &bytes);
-    if (status == 0)
-        status = move_characters(&bytes, true, &text);
+    const bool decoded = status == 0 && move_characters(&bytes, true, &text) == 0;
     wg__free(bytes.bytes);
-    if (status < 0) {
-        wg__free(text.bytes);
-        return NULL;
-    }
-    return text.bytes;
+    if (decoded)
+        return text.bytes;
+    wg__free(text.bytes);
+    return NULL;
 }
 
 struct wg_decode_stream {
@@ -516,10 +513,9 @@ double *wg__numbers_of_json(const json_t *json, int64_t count, const char *key, 
         good = json_is_number(number);
         numbers[i] = json_number_value(number);
     }
-    if (!good) {
-        wg_fail(WG_ERROR_FORMAT, where, "\"%s\" is no list of %lld numbers", key, (long long)count);
-        wg__free(numbers);
-        return NULL;
-    }
-    return numbers;
+    if (good)
+        return numbers;
+    wg__free(numbers);
+    return wg__fail_null(WG_ERROR_FORMAT, where, "\"%s\" is no list of %lld numbers", key,
+                         (long long)count);
 }
