@@ -6,6 +6,7 @@
 
 #include "data/tokenizer/kind.h"
 #include "data/tokenizer/text_file.h"
+#include "io/config.h"
 
 #define WHERE "dataset"
 
@@ -91,16 +92,14 @@ static bool begins_small(const paragraph *l, int64_t at) {
 }
 
 /* Abbreviations before names. They never end a sentence. */
-static const char *const titles[] = {"mr",  "mrs", "ms",   "messrs", "dr",  "prof", "rev",
-                                     "hon", "st",  "capt", "col",    "gen", "lt",   "sgt",
-                                     "maj", "adm", "gov",  "pres",   "sen", "mme",  "mlle",
-                                     "mt",  "ft",  "vs",   "viz",    "cf",  NULL};
+static const char *const titles[] = {
+    "mr",  "mrs", "ms",  "messrs", "dr",   "prof", "rev", "hon",  "st", "capt", "col", "gen", "lt",
+    "sgt", "maj", "adm", "gov",    "pres", "sen",  "mme", "mlle", "mt", "ft",   "vs",  "viz", "cf"};
 
 /* Abbreviations before numbers. Without a number they may end a sentence ("No."). */
-static const char *const counters[] = {"no",   "nos",   "vol",  "vols", "p",   "pp",   "ch",
-                                       "chap", "fig",   "figs", "sec",  "art", "prop", "obs",
-                                       "exp",  "exper", "ax",   "def",  "jan", "feb",  "apr",
-                                       "aug",  "sept",  "oct",  "nov",  "dec", NULL};
+static const char *const counters[] = {
+    "no",  "nos", "vol",   "vols", "p",   "pp",  "ch",  "chap", "fig", "figs", "sec", "art", "prop",
+    "obs", "exp", "exper", "ax",   "def", "jan", "feb", "apr",  "aug", "sept", "oct", "nov", "dec"};
 
 /* True if the full stop at `stop` belongs to an abbreviation; the next word begins at `next`. */
 static bool is_abbreviation(const paragraph *l, int64_t stop, int64_t next) {
@@ -126,14 +125,9 @@ static bool is_abbreviation(const paragraph *l, int64_t stop, int64_t next) {
     }
     if (dotted || (length == 1 && text[begin] != 'I' && text[begin] < 'a')) /* J. Smith */
         return true;
-    for (const char *const *title = titles; *title; title++)
-        if (strcmp(word, *title) == 0)
-            return true;
     const bool numbered = next < l->length && (is_digit(text[next]) || strchr("IVXLC", text[next]));
-    for (const char *const *counter = counters; numbered && *counter; counter++)
-        if (strcmp(word, *counter) == 0)
-            return true;
-    return false;
+    return wg__is_among(word, sizeof titles / sizeof *titles, titles) ||
+           (numbered && wg__is_among(word, sizeof counters / sizeof *counters, counters));
 }
 
 int64_t wg__sentence_end(const char *text, int64_t start, int64_t length) {

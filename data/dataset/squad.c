@@ -11,6 +11,7 @@
 #include "data/tokenizer/kind.h"
 #include "base/array.h"
 #include "data/tokenizer/text_file.h"
+#include "io/config.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 
@@ -284,9 +285,8 @@ static int read_paragraph(reading *r, const json_t *json) {
     paragraph *p = &squad->paragraphs[squad->paragraph_count - 1];
     if (length > INT32_MAX)
         return fail_at(r, ".context has %zu bytes; at most 2^31 - 1 are read", length);
-    const char *kind = wg_tokenizer_kind(r->tokenizer);
-    const bool spaced = strcmp(kind, "bpe") == 0 || strcmp(kind, "sentencepiece") == 0 ||
-                        strcmp(kind, "llama2c") == 0;
+    const bool spaced = wg__is_among(wg_tokenizer_kind(r->tokenizer),
+                                     WG_NAMES("bpe", "sentencepiece", "llama2c"));
     if ((spaced ? add_spaced_words : add_words)(r, context, (int64_t)length) < 0)
         return -1;
     p->count = squad->token_count - p->first;

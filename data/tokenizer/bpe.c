@@ -444,10 +444,8 @@ typedef struct trainer {
     wg__merge_training words; /* the pieces are the vocabulary without the special token */
 } trainer;
 
-static int add_text(void *context, const char *text, int64_t length, const char *name) {
+static int add_text(void *context, const char *text, int64_t length) {
     trainer *t = context;
-    if (wg__utf8_check(text, length, name, "bpe_train") < 0)
-        return -1;
     return count_words(&t->splitting.base, text, length, &t->words);
 }
 

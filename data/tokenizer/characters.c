@@ -117,10 +117,8 @@ typedef struct trainer {
     int64_t count;
 } trainer;
 
-static int add_text(void *context, const char *text, int64_t length, const char *name) {
+static int add_text(void *context, const char *text, int64_t length) {
     trainer *t = context;
-    if (wg__utf8_check(text, length, name, "char_train") < 0)
-        return -1;
     utf8proc_int32_t character;
     for (int64_t at = 0; at < length;) {
         at += utf8proc_iterate((const utf8proc_uint8_t *)text + at, length - at, &character);

@@ -5,7 +5,6 @@
 #include "data/tokenizer/kind.h"
 #include "data/tokenizer/merges.h"
 #include "data/tokenizer/sentencepiece.h"
-#include "data/tokenizer/text_file.h"
 
 #define WHERE "extend"
 enum { LEAST_FREQUENCY = 2 };
@@ -16,10 +15,8 @@ typedef struct extender {
     wg__token_sink sink; /* scratch: the tokens of a word */
 } extender;
 
-static int add_text(void *context, const char *text, int64_t length, const char *name) {
+static int add_text(void *context, const char *text, int64_t length) {
     extender *e = context;
-    if (wg__utf8_check(text, length, name, WHERE) < 0)
-        return -1;
     return e->tokenizer->kind->count_words(e->tokenizer, text, length, &e->words);
 }
 

@@ -148,10 +148,9 @@ typedef struct wg__texts {
     const char *const *paths;
 } wg__texts;
 
-/* Calls `add` with each text and its name, a path or "the text". [NOT_FOUND, IO; as `add`] */
+/* Calls `add` with each text. [NOT_FOUND, IO; FORMAT for text that is not UTF-8; as `add`] */
 int wg__each_text(const wg__texts *texts, const char *where,
-                  int (*add)(void *context, const char *text, int64_t length, const char *name),
-                  void *context);
+                  int (*add)(void *context, const char *text, int64_t length), void *context);
 
 /* Fails since the texts are empty. -1 with FORMAT. */
 int wg__fail_without_text(const wg__texts *texts, const char *where);

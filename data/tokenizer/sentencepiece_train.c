@@ -71,10 +71,8 @@ int wg__sentencepiece_count(wg__merge_training *words, const char *word, int64_t
     return wg__count_word(words, word + start, length - start);
 }
 
-static int add_text(void *context, const char *text, int64_t length, const char *name) {
+static int add_text(void *context, const char *text, int64_t length) {
     trainer *t = context;
-    if (wg__utf8_check(text, length, name, WHERE) < 0)
-        return -1;
     wg__text word = {0};
     int status = 0;
     for (int64_t at = 0; status == 0 && at < length;) {

@@ -453,18 +453,16 @@ void wg_decode_stream_free(wg_decode_stream *stream) {
 }
 
 int wg__each_text(const wg__texts *texts, const char *where,
-                  int (*add)(void *context, const char *text, int64_t length, const char *name),
-                  void *context) {
-    const char *text = texts->text;
+                  int (*add)(void *context, const char *text, int64_t length), void *context) {
+    const int count = texts->text ? 1 : texts->count;
     int status = 0;
-    if (text)
-        return add(context, text, texts->length < 0 ? (int64_t)strlen(text) : texts->length,
-                   "the text");
-    for (int i = 0; status == 0 && i < texts->count; i++) {
-        wg__text_map map;
-        status = wg__text_map_open(&map, texts->paths[i], where);
-        if (status == 0)
-            status = add(context, map.bytes, map.length, texts->paths[i]);
+    for (int i = 0; status == 0 && i < count; i++) {
+        const char *name = texts->text ? "the text" : texts->paths[i];
+        wg__text_map map = wg__text_map_of(texts->text ? texts->text : "", texts->length);
+        if ((!texts->text && wg__text_map_open(&map, name, where) < 0) ||
+            wg__utf8_check(map.bytes, map.length, name, where) < 0 ||
+            add(context, map.bytes, map.length) < 0)
+            status = -1;
         wg__text_map_close(&map);
     }
     return status;

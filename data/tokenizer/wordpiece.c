@@ -387,11 +387,9 @@ static int32_t split_word(const wg__merge_training *words, const char *word, int
     return count;
 }
 
-static int add_text(void *context, const char *text, int64_t length, const char *name) {
+static int add_text(void *context, const char *text, int64_t length) {
     trainer *t = context;
     wg__basic_rules rules = {t->settings.options.cased, t->settings.options.huggingface};
-    if (wg__utf8_check(text, length, name, "wordpiece_train") < 0)
-        return -1;
     return wg__basic_tokenize(text, length, rules, count_word, &t->counting);
 }
 

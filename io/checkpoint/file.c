@@ -65,21 +65,16 @@ typedef struct driven_file {
     haddr_t end;       /* the end of the file ("eof") */
 } driven_file;
 
-/* What disk_access passes to driver_open through the property list. */
-typedef struct driver_info {
-    wg__disk *disk;
-} driver_info;
-
 static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr_t most) {
     (void)name, (void)flags, (void)most;
-    const driver_info *info = H5Pget_driver_info(access);
+    wg__disk *const *disk = H5Pget_driver_info(access); /* a copy of disk_access's pointer */
     struct stat status;
-    if (!info || fstat(info->disk->descriptor, &status) < 0)
+    if (!disk || fstat((*disk)->descriptor, &status) < 0)
         return NULL;
     driven_file *file = calloc(1, sizeof *file);
     if (!file)
         return NULL;
-    file->disk = info->disk;
+    file->disk = *disk;
     file->end = (haddr_t)status.st_size;
     return &file->base;
 }
@@ -166,7 +161,7 @@ static const H5FD_class_t driver_class = {
     .name = "wengert",
     .maxaddr = INT64_MAX,
     .fc_degree = H5F_CLOSE_STRONG,
-    .fapl_size = sizeof(driver_info),
+    .fapl_size = sizeof(wg__disk *),
     .open = driver_open,
     .close = driver_close,
     .query = driver_query,
@@ -189,7 +184,7 @@ static hid_t disk_access(wg__disk *disk) {
     hid_t access = driver < 0 ? -1 : H5Pcreate(H5P_FILE_ACCESS);
     if (access < 0)
         return -1;
-    if (H5Pset_driver(access, driver, &(driver_info){disk}) < 0 ||
+    if (H5Pset_driver(access, driver, &disk) < 0 ||
         H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) < 0 ||
         H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) < 0) {
         H5Pclose(access);
@@ -285,17 +280,14 @@ wg_checkpoint *wg_checkpoint_create(const char *path) {
     wg_checkpoint *file = checkpoint_of(path);
     if (!file)
         return NULL;
-    if (wg__replacement_begin(&file->out, path, "checkpoint_create") < 0) {
-        free_checkpoint(file);
-        return NULL;
+    if (wg__replacement_begin(&file->out, path, "checkpoint_create") == 0) {
+        file->disk.descriptor = file->out.descriptor;
+        file->is_written = true;
+        if (create_file(file) == 0)
+            return file;
     }
-    file->disk.descriptor = file->out.descriptor;
-    file->is_written = true;
-    if (create_file(file) < 0) {
-        wg_checkpoint_abort(file);
-        return NULL;
-    }
-    return file;
+    wg_checkpoint_abort(file);
+    return NULL;
 }
 
 wg_checkpoint *wg__checkpoint_create_unnamed(void) {
