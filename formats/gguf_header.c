@@ -56,22 +56,17 @@ static const uint8_t *read_bytes(cursor *c, int64_t count) {
     return bytes;
 }
 
-static int read_u32(cursor *c, uint32_t *value) {
-    const uint8_t *bytes = read_bytes(c, 4);
-    *value = bytes ? wg__le32(bytes) : 0;
-    return bytes ? 0 : -1;
-}
-
-static int read_u64(cursor *c, uint64_t *value) {
-    const uint8_t *bytes = read_bytes(c, 8);
-    *value = bytes ? wg__le64(bytes) : 0;
+/* Reads an unsigned number of 4 or 8 bytes. */
+static int read_number(cursor *c, int size, uint64_t *value) {
+    const uint8_t *bytes = read_bytes(c, size);
+    *value = !bytes ? 0 : size == 4 ? wg__le32(bytes) : wg__le64(bytes);
     return bytes ? 0 : -1;
 }
 
 /* Reads a count of items that take at least `size` bytes each. */
 static int read_count(cursor *c, const char *what, int64_t size, int64_t most, int64_t *count) {
     uint64_t value;
-    if (read_u64(c, &value) < 0)
+    if (read_number(c, 8, &value) < 0)
         return -1;
     if (value > (uint64_t)most || (int64_t)value > (c->input->size - c->at) / size)
         return wg__weights_fail(c->file, "%llu %s at byte %lld; the file has no room for them",
@@ -104,7 +99,7 @@ static int read_string(cursor *c, char **text, int64_t *length) {
 /* The bytes of a value of each type; of texts and lists the fewest. */
 static const int8_t sizes[WG__GGUF_TYPES] = {1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8};
 
-static json_t *read_scalar(cursor *c, uint32_t type) {
+static json_t *read_scalar(cursor *c, uint64_t type) {
     if (type == WG__GGUF_STRING) {
         /* A text that is not UTF-8 becomes null: a token may be any bytes. */
         char *text;
@@ -149,13 +144,13 @@ static json_t *read_scalar(cursor *c, uint32_t type) {
 
 /* Refuses lists of lists: no key that is read has them. */
 static json_t *read_list(cursor *c, const char *key) {
-    uint32_t type;
+    uint64_t type;
     int64_t count;
-    if (read_u32(c, &type) < 0)
+    if (read_number(c, 4, &type) < 0)
         return NULL;
     if (type >= WG__GGUF_TYPES || type == WG__GGUF_ARRAY) {
         wg__weights_fail(c->file, "%.100s is a list of values of type %u, which are not read", key,
-                         type);
+                         (unsigned)type);
         return NULL;
     }
     if (read_count(c, "values of a list", sizes[type], MOST_VALUES, &count) < 0)
@@ -171,24 +166,23 @@ static json_t *read_list(cursor *c, const char *key) {
 
 /* Offsets count from the end of the header, which is not known yet. */
 static int read_info(cursor *c, wg__weights_entry *entry, const char *name) {
-    uint64_t offset;
-    uint32_t ndim, type;
-    if (read_u32(c, &ndim) < 0)
+    uint64_t offset, ndim, type;
+    if (read_number(c, 4, &ndim) < 0)
         return -1;
     if (ndim > WG_MAX_DIMS)
         return wg__weights_fail(c->file, "%.200s has %u dimensions; at most %d are read", name,
-                                ndim, WG_MAX_DIMS);
+                                (unsigned)ndim, WG_MAX_DIMS);
     entry->spec.ndim = (int)ndim;
     for (int i = (int)ndim - 1; i >= 0; i--) {
         uint64_t size;
-        if (read_u64(c, &size) < 0)
+        if (read_number(c, 8, &size) < 0)
             return -1;
         if (size > INT64_MAX)
             return wg__weights_fail(c->file, "%.200s has a size of %llu", name,
                                     (unsigned long long)size);
         entry->spec.shape[i] = (int64_t)size;
     }
-    if (read_u32(c, &type) < 0 || read_u64(c, &offset) < 0)
+    if (read_number(c, 4, &type) < 0 || read_number(c, 8, &offset) < 0)
         return -1;
     const size_t known = sizeof types / sizeof types[0];
     size_t at = 0;
@@ -198,7 +192,7 @@ static int read_info(cursor *c, wg__weights_entry *entry, const char *name) {
         return wg__weights_fail(c->file,
                                 "%.200s is of ggml's type %u; F32, F16, BF16, Q8_0 and Q4_0 are "
                                 "read",
-                                name, type);
+                                name, (unsigned)type);
     entry->storage = types[at].storage;
     entry->spec.dtype = wg__storage_kinds[entry->storage].read_as;
     entry->bytes = wg__storage_bytes(entry->storage, entry->spec.ndim, entry->spec.shape);
@@ -233,31 +227,32 @@ static int read_tensor(cursor *c) {
 
 static int read_header(cursor *c, json_t *metadata) {
     const uint8_t *magic = read_bytes(c, 4);
-    uint32_t version;
+    uint64_t version;
     int64_t tensors, keys, alignment;
     if (!magic)
         return -1;
     if (memcmp(magic, "GGUF", 4) != 0)
         return wg__weights_fail(c->file, "does not begin with GGUF");
-    if (read_u32(c, &version) < 0)
+    if (read_number(c, 4, &version) < 0)
         return -1;
     if (version != 2 && version != 3)
         return wg__weights_fail(c->file, "is version %u of GGUF, or big-endian; 2 and 3 are read",
-                                version);
+                                (unsigned)version);
     if (read_count(c, "tensors", 25, WG__MAX_TENSORS, &tensors) < 0 ||
         read_count(c, "keys", 13, MOST_KEYS, &keys) < 0)
         return -1;
     for (int64_t i = 0; i < keys; i++) {
         char *key;
         int64_t length;
-        uint32_t type;
+        uint64_t type;
         if (read_string(c, &key, &length) < 0)
             return -1;
-        int status = read_u32(c, &type);
+        int status = read_number(c, 4, &type);
         if (status == 0 && (length == 0 || strlen(key) != (size_t)length || length > 1024))
             status = wg__weights_fail(c->file, "has a key without a length of 1 to 1024 bytes");
         if (status == 0 && type >= WG__GGUF_TYPES)
-            status = wg__weights_fail(c->file, "%.100s is of the unknown type %u", key, type);
+            status =
+                wg__weights_fail(c->file, "%.100s is of the unknown type %u", key, (unsigned)type);
         if (status == 0 && json_object_get(metadata, key))
             status = wg__weights_fail(c->file, "%.100s stands twice in it", key);
         json_t *value = NULL;

@@ -110,11 +110,6 @@ static int64_t walk_tensors(const wg_llama_config *config, int version, tensor_v
     return status < 0 ? -1 : offset;
 }
 
-static int32_t signed_le32(const uint8_t *bytes) {
-    const uint32_t value = wg__le32(bytes);
-    return value > INT32_MAX ? (int32_t)(value - 0x80000000u) + INT32_MIN : (int32_t)value;
-}
-
 static int read_header(wg_weights *file, wg_llama_config *config, int *version) {
     uint8_t bytes[HEADER_1];
     *config = constants;
@@ -125,12 +120,12 @@ static int read_header(wg_weights *file, wg_llama_config *config, int *version) 
         return -1;
     if (*version == 1 && wg__le32(bytes + 4) != 1)
         return wg__weights_fail(file, "is version %d of llama2.c's format; 0 and 1 are read",
-                                (int)signed_le32(bytes + 4));
+                                (int32_t)wg__le32(bytes + 4));
     if (*version == 1 && bytes[36] > 1)
         return wg__weights_fail(file, "shared_classifier is %d; wanted 0 or 1", bytes[36]);
     const uint8_t *seven = *version ? bytes + 8 : bytes;
     for (int i = 0; i < SIZES; i++)
-        *size_of(config, i) = signed_le32(seven + 4 * i);
+        *size_of(config, i) = (int32_t)wg__le32(seven + 4 * i);
     config->tie_word_embeddings = *version ? bytes[36] : config->vocab_size > 0;
     if (*version == 0)
         config->vocab_size = llabs(config->vocab_size);

@@ -318,18 +318,6 @@ static bool has_pair(const trainer *t, int64_t word, int32_t left, int32_t right
     return false;
 }
 
-/* Pushes the pairs of a word that contain the piece `fresh`: their counts may have risen. */
-static int push_pairs(trainer *t, int64_t word, int32_t fresh) {
-    const int32_t *symbols = t->symbols + t->word_starts[word];
-    for (int32_t i = 0; i + 1 < t->word_lengths[word]; i++)
-        if (symbols[i] == fresh || symbols[i + 1] == fresh) {
-            int64_t number = pair_number(t, symbols[i], symbols[i + 1]);
-            if (number < 0 || heap_push(t, number) < 0)
-                return -1;
-        }
-    return 0;
-}
-
 static int merge(trainer *t, int64_t number) {
     int32_t left = t->pairs[number].left, right = t->pairs[number].right;
     /* The text of the new piece: both texts, without the prefix (##) of the second. */
@@ -367,9 +355,18 @@ static int merge(trainer *t, int64_t number) {
         if (count_pairs(t, word, 1, true, merged) < 0)
             return -1;
     }
-    for (int64_t p = first; p >= 0; p = t->places[p].previous)
-        if (push_pairs(t, t->places[p].word, merged) < 0)
-            return -1;
+    /* Pushes the pairs that contain the new piece: their counts may have risen. */
+    for (int64_t p = first; p >= 0; p = t->places[p].previous) {
+        const int64_t word = t->places[p].word;
+        const int32_t *symbols = t->symbols + t->word_starts[word];
+        for (int32_t i = 0; i + 1 < t->word_lengths[word]; i++) {
+            if (symbols[i] != merged && symbols[i + 1] != merged)
+                continue;
+            const int64_t pushed = pair_number(t, symbols[i], symbols[i + 1]);
+            if (pushed < 0 || heap_push(t, pushed) < 0)
+                return -1;
+        }
+    }
     return 0;
 }
 
