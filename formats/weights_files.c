@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "data/tokenizer/kind.h"
 #include "formats/internal.h"
@@ -84,12 +83,10 @@ enum { MOST_CONFIG = 1 << 24 };
 
 char *wg__weights_find_config(const wg_weights *file, const char *path) {
     static const char name[] = "config.json";
-    struct stat status;
     if (wg__weights_config(file))
         return wg__strdup(wg__weights_config(file));
     char *beside = wg__is_folder(path) ? wg__path_in(path, name) : wg__path_beside(path, name);
-    char *text =
-        beside && stat(beside, &status) == 0 ? wg__read_whole(beside, MOST_CONFIG, NULL) : NULL;
+    char *text = wg__is_file(beside) ? wg__read_whole(beside, MOST_CONFIG, NULL) : NULL;
     wg__free(beside);
     return text;
 }

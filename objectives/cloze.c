@@ -74,11 +74,11 @@ static bool takes_space(const wg__cloze *cloze, const wg_tokenizer *tokenizer, c
 static int encode_stretch(const wg__cloze *cloze, const wg_tokenizer *tokenizer, const char *begin,
                           const char *end, wg_token_list *list) {
     wg__text text = {0};
-    int status = wg__text_append(&text, begin, end - begin);
-    if (status == 0)
-        status = wg__blank_encode_stretch(&cloze->tokens, tokenizer, text.bytes, list);
+    const bool encoded =
+        wg__text_append(&text, begin, end - begin) == 0 &&
+        wg__blank_encode_stretch(&cloze->tokens, tokenizer, text.bytes, list) == 0;
     wg__free(text.bytes);
-    return status;
+    return encoded ? 0 : -1;
 }
 
 static int encode_verbalizers(wg__cloze *cloze, const wg_tokenizer *tokenizer) {
