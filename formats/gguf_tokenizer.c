@@ -37,8 +37,8 @@ static const char *text_of(const json_t *object, const char *key) {
 
 /* ---- Keys of any tokenizer ---- */
 
-/* Whether texts begin with the begin token: as in objectives/causal_lm.c, unless the same token
- * ends a text. */
+/* True if texts begin with the begin token: as in objectives/causal_lm.c, if another token ends a
+ * text. */
 static bool adds_begin(const json_t *root) {
     const json_t *special = json_object_get(root, "special"),
                  *begin = json_object_get(special, "begin");
@@ -264,7 +264,7 @@ typedef struct pieces {
     bool add_begin; /* and the begin token */
 } pieces;
 
-/* Whether llama.cpp supports the settings of a SentencePiece BPE: unchanged white space, possibly
+/* True if llama.cpp supports the settings of a SentencePiece BPE: unchanged white space, possibly
  * with a space put before the text, and bytes for unknown characters. */
 static bool are_as_llama(const json_t *options) {
     static const char *const off[] = {"unigram",      "by_merges",    "split_spaces", "split_words",
@@ -373,7 +373,7 @@ bool wg__gguf_keeps_tokenizer(const char *json) {
 
 /* ---- LLaMA's: reading ---- */
 
-/* Whether the tokens are laid out as LLaMA's: <unk>, <s>, </s>, the bytes, the pieces. */
+/* True for the layout of LLaMA's tokens: <unk>, <s>, </s>, the bytes, the pieces. */
 static bool is_as_llama(const json_t *metadata) {
     const char *model = json_string_value(json_object_get(metadata, "tokenizer.ggml.model"));
     const json_t *tokens = json_object_get(metadata, "tokenizer.ggml.tokens"),

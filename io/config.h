@@ -49,7 +49,7 @@ int wg__config_text(wg_config *config, const char *key, const char **value);
  * keys without effect here. */
 WG__COMMAND int wg__config_check(wg_config *config, int count, const char *const *ignored);
 
-/* Whether a name is in a list. */
+/* True if a name is in a list. */
 bool wg__is_among(const char *name, int count, const char *const *names);
 
 /* An empty configuration. Freed with wg__config_free. NULL with [MEMORY] */
@@ -113,7 +113,7 @@ enum { WG__MOST_PARTS = 32, WG__MOST_ROWS = 64 };
 
 typedef struct wg_setting_part {
     const wg_setting_table *table;
-    void *values; /* NULL: the table waits for its struct, as tables of objectives do */
+    void *values; /* NULL: no struct yet; tables of objectives get it later */
     unsigned char origins[WG__MOST_ROWS];
 } wg_setting_part;
 
@@ -121,11 +121,11 @@ typedef struct wg_setting_part {
 typedef struct wg_settings {
     int count;
     wg_setting_part parts[WG__MOST_PARTS];
-    const char *user; /* for messages about rows that wait: "--NAME is not for classify" */
+    const char *user; /* for messages about rows without a struct: "--NAME is not for classify" */
 } wg_settings;
 
-/* Adds a table, or gives a table that waits its struct, which begins as zeros and gets its standard
- * values. -1 with [MEMORY] */
+/* Adds a table, or sets the struct of a table that was added without one. The struct must be zeroed
+ * and gets its standard values. -1 with [MEMORY] */
 WG__COMMAND int wg__settings_add(wg_settings *settings, const wg_setting_table *table,
                                  void *values);
 
@@ -137,16 +137,16 @@ WG__COMMAND void wg__settings_end(wg_settings *settings);
 WG__COMMAND int wg__settings_set_text(wg_settings *settings, const char *name, const char *text);
 
 /* Sets the values of all keys that have a row; wg__config_check lists keys without a row. -1 with
- * [as wg__settings_read; FORMAT for null; ARGUMENT for a row that waits] */
+ * [as wg__settings_read; FORMAT for null; ARGUMENT for a row without a struct] */
 WG__COMMAND int wg__settings_set_object(wg_settings *settings, wg_config *json,
                                         wg_setting_origin origin);
 
-/* Where a member's value is from, and whether it is from more than a record. `member` points into
+/* The origin of a member's value; true for an origin stronger than a record. `member` points into
  * one of the structs. */
 WG__COMMAND wg_setting_origin wg__settings_origin(const wg_settings *settings, const void *member);
 WG__COMMAND bool wg__settings_given(const wg_settings *settings, const void *member);
 
-/* Marks a member as set by the run itself, so that the note has it. */
+/* Marks a member as set by the run itself, so that wg__settings_to_json writes it. */
 WG__COMMAND void wg__settings_decide(wg_settings *settings, const void *member);
 
 /* All values that are set. Freed with wg__config_free. NULL with [MEMORY] */

@@ -23,8 +23,8 @@
  * that begins as HDF5 does, and for a file that cannot be read. */
 const char *wg__file_kind(const char *path, char *text, size_t size);
 
-/* Whether a regular file begins as HDF5 files do: checkpoints and token files. False with IO if a
- * read failed; without an error if the file cannot be opened, or is a pipe. */
+/* True for a regular file that begins like HDF5 files: checkpoints and token files. False with IO
+ * if a read failed; without an error if the file cannot be opened, or is a pipe. */
 bool wg__is_hdf5_file(const char *path);
 
 /* False for NULL, too. */
@@ -79,7 +79,7 @@ const char *wg__config_name(const wg_config *config);
  * (wg__config_check). */
 WG__COMMAND json_t *wg__config_value(wg_config *config, const char *key);
 
-/* Whether the key is there with the value null. */
+/* True if the key exists with the value null. */
 bool wg__config_is_null(const wg_config *config, const char *key);
 
 /* Refuses a value: "NAME: "key" is VALUE; wanted WANTED". Returns -1 with [FORMAT] */

@@ -74,7 +74,7 @@ void wg__settings_clear(const wg_setting_table *table, void *values) {
         clear_member(&table->rows[i], member_of(values, &table->rows[i]));
 }
 
-/* A text as a member has it: of a file its absolute path, if the file is there. */
+/* A copy of a text for a member; of an existing file its absolute path. */
 static char *copy_text(const wg_setting *row, const char *text) {
     const bool is_path = row->kind == WG_SETTING_FILE || row->kind == WG_SETTING_FILES;
     char *path = is_path ? realpath(text, NULL) : NULL;

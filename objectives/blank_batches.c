@@ -203,11 +203,11 @@ typedef struct blanking {
     const wg_dataset *corpus;
     wg__blank_batch_options options;
     wg_blank_tokens tokens;
-    double span_chances[LONGEST_SPAN + 1]; /* of a span of at most so many tokens */
+    double span_chances[LONGEST_SPAN + 1]; /* of a span of at most i tokens */
     text *texts;
     int64_t count, capacity;
     int64_t *source_ends; /* in texts; NULL without weights */
-    /* One batch in the making. */
+    /* The current batch. */
     wg__blanked_text *blanks; /* B */
     int32_t *ids;             /* B rows of a text each */
     wg__blank_span *spans;    /* B rows of `sequence` spans */

@@ -170,7 +170,7 @@ typedef struct filling {
     float *logits;       /* (V), where there is no search */
     /* The blank that is written. */
     int64_t place;   /* of its mask: the first position of all its tokens */
-    int64_t written; /* how many tokens of it, the start token included, the caches hold */
+    int64_t written; /* tokens of the blank in the caches, with the start token */
 } filling;
 
 int64_t wg__blank_count(const wg_blank_tokens *tokens, const wg_token_list *part_a) {
@@ -180,8 +180,8 @@ int64_t wg__blank_count(const wg_blank_tokens *tokens, const wg_token_list *part
     return count;
 }
 
-/* Runs the model on ids (R, T) at these positions, after the tokens in its caches; gives the hidden
- * state of the last token, (R, C). */
+/* Runs the model on ids (R, T) at these positions, after the tokens in its caches. Returns the
+ * hidden state of the last token, (R, C). */
 static wg_tensor *see(filling *f, wg_tensor *ids, wg_tensor *positions, wg_tensor *blocks) {
     if (!ids)
         return NULL;

@@ -54,7 +54,7 @@ typedef struct wg__blank_batch {
     wg_tensor *input_ids;          /* (B, T) i64 */
     wg_tensor *position_ids;       /* (B, T) i64; 0 for padding */
     wg_tensor *block_position_ids; /* (B, T) i64; 0 for padding, which ends sequences */
-    wg_tensor *part_a;             /* (B) i64: how many tokens Part A has */
+    wg_tensor *part_a;             /* (B) i64: the number of tokens of Part A */
     wg_tensor *target_positions;   /* (N) i64, ascending, of B * T */
     wg_tensor *labels;             /* (N) i64: the tokens to predict there */
     int64_t tokens;                /* without the padding */
@@ -100,7 +100,7 @@ typedef struct wg__blank {
 
 typedef struct wg__blank_fill_options {
     wg_sampling sampling;
-    int64_t beam;           /* search with so many hypotheses instead of sampling; 0: no search */
+    int64_t beam;           /* hypotheses of a beam search; 0: sampling */
     double alpha;           /* the search's length penalty, as in beam.h */
     int64_t max_tokens;     /* of each blank; 0: up to the model's positions */
     wg_generator generator; /* of all draws */
@@ -158,7 +158,7 @@ typedef struct wg__blank_row {
     int64_t offset;                     /* of the sequence in B * T */
 } wg__blank_row;
 
-/* Allocates a batch of so many targets. [scope; MEMORY, when it is {0}] */
+/* Allocates a batch with `targets` targets; {0} after an error. [scope; MEMORY] */
 int wg__blank_batch_allocate(const wg_blank_tokens *tokens, int64_t rows, int64_t length,
                              int64_t targets, wg__blank_batch *batch);
 

@@ -14,7 +14,7 @@
 
 typedef struct causal {
     double unigram_loss;      /* of the held-out text */
-    wg_token_window *windows; /* (B) of the batch in the making */
+    wg_token_window *windows; /* (B) of the current batch */
 } causal;
 
 /* Row i of the batch has the tokens of windows[i], shifted by one between ids and labels. */

@@ -57,7 +57,8 @@ typedef struct wg__cloze_batch {
     int64_t label_count;    /* K */
 } wg__cloze_batch;
 
-/* 0 if texts fit into a Part A of so many tokens. [ARGUMENT, with the length of the pattern] */
+/* 0 if a Part A of `sequence` tokens has room for texts. [ARGUMENT, with the length of the
+ * pattern] */
 int wg__cloze_check_sequence(const wg__cloze *cloze, int64_t sequence);
 
 /* Fills `batch` with examples of a text of wg__cloze_text_load. A Part A longer than `sequence`

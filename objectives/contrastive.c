@@ -43,7 +43,7 @@ static int make_model(const char *json, const wg_training_setup *setup, double d
     void *config = type ? wg__calloc(1, type->settings.size) : NULL;
     int status = config ? wg_model_config_from_json(type, json, config) : -1;
     if (status == 0) {
-        /* Gives a model without dropout some: without it, both vectors of a text are the same. */
+        /* Without dropout, both vectors of a text would be equal: a model without gets some. */
         for (int i = 0; i < type->settings.count; i++) {
             const wg_setting *row = &type->settings.rows[i];
             double *value = (double *)((char *)config + row->offset);

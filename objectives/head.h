@@ -27,13 +27,13 @@ typedef struct wg__head_task {
     bool learns_labels; /* a new head has the labels of the training file */
     size_t prediction;  /* bytes that are kept of an example or word; 0: one for each label */
 
-    /* Reads a file for the task `kind`; `own` is the member of the run. If `labels` is empty, the
-     * labels of the file are put into it. */
+    /* Reads a file for the task `kind`; `own` is the member of the run. Empty `labels` become the
+     * labels of the file. */
     wg__examples *(*read)(wg__head_kind kind, const wg_training_setup *setup, const void *own,
                           const char *path, const wg_tokenizer *tokenizer, wg__labels *labels);
 
-    /* Fills a batch, NULL: wg__example_batch_read; computes its outputs, NULL: wg__head_outputs.
-     * [scope] */
+    /* Fill a batch (NULL: wg__example_batch_read), and compute its outputs (NULL:
+     * wg__head_outputs). [scope] */
     int (*batch)(const wg_training *t, const wg__examples *examples, int64_t count,
                  wg__example_batch *batch);
     int (*outputs)(const wg_training *t, const wg__example_batch *batch, wg_tensor *outputs[2]);

@@ -119,7 +119,7 @@ typedef struct wg__masked_loss {
     int64_t count[2];    /* labels */
 } wg__masked_loss;
 
-/* Takes the losses of a batch, whose sequences are cut into so many parts. A label of
+/* Computes the losses of a batch, its sequences cut into `sequence_parts` parts. A label of
  * WG_IGNORE_INDEX counts for nothing; next_sentence_labels may be NULL. Logits are never stored
  * whole. 0, or -1 with every tensor NULL. [scope; SHAPE, INDEX, DTYPE] */
 int wg__masked_loss_of(const wg_model *model, const wg__masked_batch *batch, int64_t sequence_parts,

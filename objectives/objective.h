@@ -112,7 +112,7 @@ WG_API int wg_training_evaluate(wg_training *training, wg_metrics *metrics);
 /* How a text is filled or continued. */
 typedef struct wg_use_options {
     int64_t top;  /* objectives that rank tokens: candidates for each blank; 0: 5 */
-    int64_t beam; /* search with so many hypotheses; 0: sampling, or greedy */
+    int64_t beam; /* hypotheses of a beam search; 0: sampling, or greedy */
     bool draws;   /* options of sampling were given */
     wg_generation_options generation; /* sampling, max_tokens, listener, stop */
     wg_generator generator;

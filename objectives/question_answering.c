@@ -61,7 +61,7 @@ static int measure_step(wg_tensor *const ends[2], const wg__example_batch *batch
 }
 
 /* The indices of the BEST largest of `count` numbers, largest first, the first of equal ones first.
- * Returns how many there are. */
+ * Returns their number. */
 static int64_t find_best(const float *values, int64_t count, int64_t *best) {
     int64_t found = 0;
     for (int64_t i = 0; i < count; i++) {
@@ -135,7 +135,7 @@ static answer_span *choose_answers(const wg__head_run *run) {
 
 static int measure(const wg__head_run *run, wg_metrics *metrics) {
     const wg__squad *squad = (const wg__squad *)run->held_out;
-    bool chinese = false; /* whether most characters of the wanted answers are Chinese */
+    bool chinese = false; /* most characters of the wanted answers are Chinese */
     int64_t ideographs = 0, letters = 0;
     for (int64_t q = 0; q < wg__squad_questions(squad); q++)
         for (int64_t i = 0; i < wg__squad_answers(squad, q); i++)

@@ -82,9 +82,8 @@ static int compare(const void *left, const void *right) {
     return order ? order : a->number < b->number ? -1 : 1;
 }
 
-/* Runs a batch, if `owner` is this rank: the texts from number `first` on that have the same
- * length, up to the number of different texts that fit. Gives the number of the text after them, or
- * -1. */
+/* Runs a batch if `owner` is this rank: the texts of equal length from number `first` on, until the
+ * batch is full. Returns the number of the next text, or -1. */
 static int64_t run_batch(batching *b, int64_t first, int owner, char *results) {
     const wg__text_job *job = b->job;
     const int64_t length = b->texts[first].count,

@@ -31,7 +31,7 @@ typedef struct wg__translation_batch {
 int wg__translation_batch_read(const wg_dataset *pairs, const wg__translation_tokens *tokens,
                                int64_t count, const int64_t *indices, wg__translation_batch *batch);
 
-/* Sources alone, B rows of ids, as translation takes them: (B, S) i64 and keep as above.
+/* Makes the sources of a batch from B rows of ids: (B, S) i64, and keep as above.
  * [scope; MEMORY] */
 int wg__translation_sources(int64_t count, const wg_token_list *rows,
                             const wg__translation_tokens *tokens, wg_tensor **source,

@@ -25,9 +25,7 @@ static bool is_punctuation(int32_t c) {
     return c > 0 && c < 128 && strchr("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", c);
 }
 
-/* Writes the code points of a text of `length` bytes, and returns their number. Skips invalid
- * bytes.
- */
+/* Writes the code points of a text, and returns their number. Skips invalid bytes. */
 static int64_t decode(const char *text, int64_t length, int32_t *characters) {
     int64_t count = 0;
     for (int64_t at = 0; at < length;) {

@@ -56,7 +56,7 @@ typedef struct wg__unigram_training {
     const int64_t *word_counts;
     const wg__strings *letters; /* the characters; words with other characters are skipped */
     const wg__letter *counted;  /* the counts of `letters`, in the same order */
-    int64_t piece_count;        /* wanted, with the characters; a small text gives fewer */
+    int64_t piece_count;        /* wanted, with the characters; fewer for a small text */
 
     /* The result, the most probable piece first. */
     wg__strings pieces; /* freed with wg__strings_clear */

@@ -38,7 +38,7 @@ static bool is_path(const char *name) {
     return true;
 }
 
-/* Whether HDF5 answered that an object was found; false with an error if the disk failed. */
+/* True if HDF5 found an object; false with an error if the disk failed. */
 static bool is_found(const wg_checkpoint *file, htri_t found) {
     if (found < 0 && file->disk.error) {
         errno = file->disk.error;

@@ -9,8 +9,8 @@
 #include "base/replacement.h"
 #include "tensor/tensor.h"
 
-/* Reads a whole range of an open file, also if a signal interrupts. Returns how many bytes there
- * were before the end. -1 with errno. */
+/* Reads a range of an open file, again after signals. Returns the number of bytes, fewer than
+ * `count` at the end of the file. -1 with errno. */
 int64_t wg__read_at(int descriptor, void *out, int64_t count, int64_t offset);
 
 /* ---- Reading ---- */
@@ -86,7 +86,7 @@ typedef enum wg__storage_dtype {
 typedef struct wg__storage_kind {
     const char *name;           /* "f16", "q8_0"... */
     wg_dtype read_as;           /* the dtype of the tensor that is read */
-    int64_t block, block_bytes; /* numbers and bytes of a block; block 1 but for Q8_0 and Q4_0 */
+    int64_t block, block_bytes; /* numbers and bytes of a block; block is 1 except Q8_0, Q4_0 */
 } wg__storage_kind;
 
 extern const wg__storage_kind wg__storage_kinds[]; /* by wg__storage_dtype */

@@ -140,7 +140,7 @@ static bool is_shard(const char *file, const char *stem, size_t length) {
     return true;
 }
 
-/* Removes the shards of an earlier write of the same model but for the `count` files named, as
+/* Removes the shards of an earlier write of the same model, except the `count` named files, as
  * save_pretrained does. A file that cannot be removed stays: the model is complete without it. */
 static void remove_stale_shards(const char *path, int64_t count, char *const *names) {
     const char *stem;
