@@ -149,8 +149,7 @@ static wg_tensor *vectors(const wg_training *t, const wg_pair_batch *batch) {
     const wg_model_inputs inputs = wg__pair_inputs(batch);
     wg_tensor *pooled = wg__pool_texts(wg_model_forward(t->setup.model, &inputs),
                                        batch->attention_mask, mine->options.pooling, 0);
-    const int64_t axis = 1;
-    return wg_div(pooled, wg_clamp(wg_norm(pooled, 2, 1, &axis, true), 1e-12, INFINITY));
+    return wg_div(pooled, wg_clamp(wg_norm(pooled, 2, WG_DIMS(1), true), 1e-12, INFINITY));
 }
 
 /* Cosines of the first texts of pairs with all second texts, / temperature: (B, B). */
@@ -207,14 +206,13 @@ static int measure_cosines(const wg_training *t, int64_t first, int64_t count, v
         mine->pairs[count + i] =
             (wg_token_pair){.first = pair.second, .first_count = pair.second_count};
     }
-    const int64_t axis = 1;
     wg_pair_batch batch;
     if (wg__pair_batch_make(&mine->frame, 2 * count, mine->pairs, &batch) < 0)
         return -1;
     metrics->tokens += batch.tokens;
     wg_tensor *all = vectors(t, &batch);
     wg_tensor *products = wg_mul(wg_narrow(all, 0, 0, count), wg_narrow(all, 0, count, count));
-    return wg_to_array(wg_cast(wg_sum(products, 1, &axis, false), WG_F64), cosines + first);
+    return wg_to_array(wg_cast(wg_sum(products, WG_DIMS(1), false), WG_F64), cosines + first);
 }
 
 /* The loss is 1 - correlation, so that the checkpoint with the highest correlation is the best. */

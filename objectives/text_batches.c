@@ -263,14 +263,13 @@ static wg_tensor *frame(const embedding *e, const wg_text_batch *batch) {
 }
 
 wg_tensor *wg__pool_texts(wg_tensor *hidden, wg_tensor *keep, wg_text_pooling pooling, int place) {
-    const int64_t axis = 1;
     if (pooling == WG_POOL_TOKEN)
         return wg_select(hidden, 1, place);
     if (!keep)
-        return wg_mean(hidden, 1, &axis, false);
+        return wg_mean(hidden, WG_DIMS(1), false);
     wg_tensor *weights = wg_cast(keep, wg_tensor_dtype(hidden));
-    wg_tensor *sum = wg_sum(wg_mul(hidden, wg_unsqueeze(weights, 2)), 1, &axis, false);
-    return wg_div(sum, wg_sum(weights, 1, &axis, true));
+    wg_tensor *sum = wg_sum(wg_mul(hidden, wg_unsqueeze(weights, 2)), WG_DIMS(1), false);
+    return wg_div(sum, wg_sum(weights, WG_DIMS(1), true));
 }
 
 static int run_embedding(void *context, const wg_text_batch *batch, void *results) {
