@@ -78,12 +78,10 @@ typedef struct wg__masked_batch {
 } wg__masked_batch;
 
 typedef struct wg__pair_batch_options {
-    int64_t batch;           /* B; 0: 32 */
-    int64_t sequence;        /* T; 0: 128, at least 8 */
-    uint64_t seed;           /* of all choices */
-    double masked_share;     /* 0: 0.15 */
-    double short_share;      /* examples with a shorter target; 0: 0.1; negative: none */
-    int64_t max_predictions; /* masked in one sequence at most; 0: ceil(masked_share T) */
+    int64_t batch;      /* B; 0: 32 */
+    int64_t sequence;   /* T; 0: 128, at least 8 */
+    uint64_t seed;      /* of all choices */
+    double short_share; /* examples with a shorter target; 0: 0.1; negative: none */
 } wg__pair_batch_options;
 
 /* Batches (wg__masked_batch) of a text of sentences, which must outlive them. [ARGUMENT for options

@@ -9,6 +9,7 @@
 #define WHERE "masked-lm"
 
 #define FRAME_TOKENS 3 /* [CLS] first [SEP] second [SEP] */
+#define MASKED_SHARE 0.15
 
 /* Sentences first .. end - 1 of the corpus. */
 typedef struct segment {
@@ -31,7 +32,7 @@ typedef struct pairing {
     int64_t *candidates; /* places that may be masked; the chosen ones come first */
     /* The current batch. */
     example *taken;           /* B */
-    int64_t *places, *labels; /* B max_predictions entries each, in one block */
+    int64_t *places, *labels; /* of all masked tokens; one block */
 } pairing;
 
 static int64_t segment_tokens(const wg_dataset *corpus, segment s) {
@@ -154,8 +155,8 @@ static int fill_row(pairing *p, int64_t row, example e, wg_generator g, wg__mask
         keep[t] = true;
     }
     const int64_t candidates = length - FRAME_TOKENS;
-    int64_t wanted = (int64_t)fmax(1, rint((double)length * p->options.masked_share));
-    wanted = wg__smaller(wg__smaller(wanted, p->options.max_predictions), candidates);
+    const int64_t wanted =
+        wg__smaller((int64_t)fmax(1, rint((double)length * MASKED_SHARE)), candidates);
     choose(p->candidates, candidates, wanted, &g);
     for (int64_t i = 0; i < wanted; i++) { /* 80 % [MASK], 10 % as they are, 10 % any token */
         const int64_t t = p->candidates[i];
@@ -211,15 +212,10 @@ static int prepare(pairing *p, const wg_tokenizer *tokenizer) {
     wg__pair_batch_options *o = &p->options;
     if (wg__batch_sizes(WHERE, &o->batch, &o->sequence) < 0)
         return -1;
-    if (o->masked_share == 0)
-        o->masked_share = 0.15;
     if (o->short_share == 0)
         o->short_share = 0.1;
     if (o->short_share < 0)
         o->short_share = 0;
-    if (o->max_predictions == 0)
-        o->max_predictions = (int64_t)ceil(o->masked_share * (double)o->sequence);
-    o->max_predictions = wg__smaller(o->max_predictions, o->sequence);
     p->pad = wg_tokenizer_special(tokenizer, WG_TOKEN_PAD);
     p->class = wg_tokenizer_special(tokenizer, WG_TOKEN_CLASS);
     p->separator = wg_tokenizer_special(tokenizer, WG_TOKEN_SEPARATOR);
@@ -234,7 +230,7 @@ static int prepare(pairing *p, const wg_tokenizer *tokenizer) {
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "the corpus has one document; two are needed, since random second segments "
                        "come from another one: blank lines between documents tell them apart");
-    const int64_t masked = wg__times(o->batch, o->max_predictions);
+    const int64_t masked = wg__times(o->batch, (int64_t)ceil(MASKED_SHARE * (double)o->sequence));
     p->tokens = wg__alloc_array(o->sequence, sizeof *p->tokens);
     p->candidates = wg__alloc_array(o->sequence, sizeof *p->candidates);
     p->taken = wg__alloc_array(o->batch, sizeof *p->taken);

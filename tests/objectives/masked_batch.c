@@ -335,26 +335,6 @@ START_TEST(every_place_is_masked_as_often_as_any_other) {
 }
 END_TEST
 
-START_TEST(max_predictions_limits_the_masks_of_a_sequence) {
-    word_corpus w = word_corpus_of(4, 50, 5);
-    wg_batches *batches = wg__pair_batches_new(
-        w.corpus, w.tokenizer,
-        &(wg__pair_batch_options){
-            .batch = 8, .sequence = 32, .masked_share = 0.9, .max_predictions = 3});
-    wg__masked_batch batch;
-    ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
-    ck_assert_int_le(wg_tensor_count(batch.positions), 24);
-    wg_batches_free(batches);
-    batches = wg__pair_batches_new(
-        w.corpus, w.tokenizer,
-        &(wg__pair_batch_options){.batch = 8, .sequence = 32, .masked_share = 1});
-    ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
-    ck_assert_int_eq(wg_tensor_count(batch.positions), batch.tokens - 3 * 8);
-    wg_batches_free(batches);
-    word_corpus_free(w);
-}
-END_TEST
-
 /* ---- Determinism ---- */
 
 /* A hash of the whole batch. */
@@ -430,7 +410,6 @@ SUITES {
         one_in_ten_examples_has_a_shorter_target,
         masking_is_eighty_ten_ten_of_fifteen_percent,
         every_place_is_masked_as_often_as_any_other,
-        max_predictions_limits_the_masks_of_a_sequence,
         batches_are_the_same_on_every_machine,
         options_out_of_range_are_refused,
         a_corpus_or_tokenizer_that_does_not_fit_is_refused,
