@@ -38,9 +38,9 @@ static wg_tokenizer *read_bpe(const char *bytes, int64_t length) {
     char *merges = calloc((size_t)merges_length + 1, 1);
     if (nul && merges)
         memcpy(merges, nul + 1, (size_t)merges_length);
-    wg_tokenizer *tokenizer =
-        vocabulary && merges ? wg__bpe_read(vocabulary, "fuzz", merges, merges_length, "fuzz")
-                             : NULL;
+    wg_tokenizer *tokenizer = vocabulary && merges
+                                  ? wg__bpe_read(vocabulary, "fuzz", merges, merges_length, "fuzz")
+                                  : NULL;
     free(merges);
     json_decref(vocabulary);
     return tokenizer;
