@@ -62,7 +62,7 @@ static int prepare(wg_optimizer *optimizer, wg__optimizer_entry *entry) {
             2 * blocks + l.matrices * l.rows + blocks * l.columns + l.matrices * l.columns;
         return wg__optimizer_reserve_scratch(optimizer, (size_t)doubles * sizeof(double));
     }
-    if (wg__optimizer_add_state_like(entry, "exp_avg_sq") < 0)
+    if (wg__optimizer_add_states(entry, (const char *const[]){"exp_avg_sq", NULL}) < 0)
         return -1;
     return wg__optimizer_reserve_scratch(optimizer, 2 * (size_t)wg__ceil_divide(count, WG__GRAIN) *
                                                         sizeof(double));
@@ -73,7 +73,6 @@ static int prepare(wg_optimizer *optimizer, wg__optimizer_entry *entry) {
 typedef struct tensor_step {
     const wg_optimizer *optimizer;
     const wg__optimizer_entry *entry;
-    const wg__optimizer_loops *loops;
     double beta2;
     layout layout;        /* of a matrix */
     double *update_sums;  /* of a block or chunk: sum U^2 */
@@ -150,12 +149,12 @@ static void sum_squares(int64_t first, int64_t last, void *context) {
         double *column_sums = step->column_sums + number * columns;
         memset(column_sums, 0, (size_t)columns * sizeof *column_sums);
         for (int64_t row = b.first_row; row < b.last_row; row++)
-            step->row_sums[row] = step->loops->add_squares(
+            step->row_sums[row] = step->entry->loops->add_squares(
                 columns, step->optimizer->gradient_scale, options->eps1,
                 wg__entry_gradient(step->entry, row * columns), column_sums);
         step->weight_sums[number] =
-            step->loops->square_sum((b.last_row - b.first_row) * columns,
-                                    wg__entry_weight(step->entry, b.first_row * columns));
+            step->entry->loops->square_sum((b.last_row - b.first_row) * columns,
+                                           wg__entry_weight(step->entry, b.first_row * columns));
     }
 }
 
@@ -196,7 +195,7 @@ static void measure_update(int64_t first, int64_t last, void *context) {
         block b = block_at(step, number);
         double sum = 0;
         for (int64_t row = b.first_row; row < b.last_row; row++)
-            sum += step->loops->factored_sum(
+            sum += step->entry->loops->factored_sum(
                 columns, step->optimizer->gradient_scale * step->row_sums[row],
                 wg__entry_gradient(step->entry, row * columns), b.column_factors);
         step->update_sums[number] = sum;
@@ -209,10 +208,10 @@ static void apply_update(int64_t first, int64_t last, void *context) {
     for (int64_t number = first; number < last; number++) {
         block b = block_at(step, number);
         for (int64_t row = b.first_row; row < b.last_row; row++)
-            step->loops->factored_apply(columns, step->keep, step->step_size * step->row_sums[row],
-                                        wg__entry_gradient(step->entry, row * columns),
-                                        b.column_factors,
-                                        wg__entry_weight(step->entry, row * columns));
+            step->entry->loops->factored_apply(
+                columns, step->keep, step->step_size * step->row_sums[row],
+                wg__entry_gradient(step->entry, row * columns), b.column_factors,
+                wg__entry_weight(step->entry, row * columns));
     }
 }
 
@@ -222,16 +221,16 @@ static void update_moments(int64_t begin, int64_t end, void *context) {
     const tensor_step *step = context;
     const wg_optimizer *optimizer = step->optimizer;
     int64_t chunk = begin / WG__GRAIN;
-    step->update_sums[chunk] = step->loops->second_moment(
+    step->update_sums[chunk] = step->entry->loops->second_moment(
         end - begin, optimizer->gradient_scale, step->beta2, optimizer->options.adafactor.eps1,
         wg__entry_gradient(step->entry, begin), wg__entry_state(step->entry, 0, begin));
     step->weight_sums[chunk] =
-        step->loops->square_sum(end - begin, wg__entry_weight(step->entry, begin));
+        step->entry->loops->square_sum(end - begin, wg__entry_weight(step->entry, begin));
 }
 
 static void apply_moments(int64_t begin, int64_t end, void *context) {
     const tensor_step *step = context;
-    step->loops->second_moment_apply(
+    step->entry->loops->second_moment_apply(
         end - begin, step->keep, step->step_size, wg__entry_gradient(step->entry, begin),
         wg__entry_state(step->entry, 0, begin), wg__entry_weight(step->entry, begin));
 }
@@ -247,7 +246,6 @@ static int step(wg_optimizer *optimizer, double learning_rate) {
         tensor_step step = {
             .optimizer = optimizer,
             .entry = entry,
-            .loops = wg__optimizer_loops_of(optimizer, entry),
             .beta2 = 1 - pow((double)optimizer->steps, -decay_rate),
         };
         if (entry->as_matrix) {

@@ -19,7 +19,6 @@ wg_average *wg__average_new(double decay) {
     if (!average)
         return NULL;
     average->decay = decay;
-    average->kernels = wg__optimizer_kernels_for_cpu();
     return average;
 }
 
@@ -67,14 +66,14 @@ int wg__average_add(wg_average *average, wg_tensor *tensor) {
 typedef struct pass {
     const wg__optimizer_loops *loops;
     char *tensor, *average;
-    size_t size;          /* of an element */
-    double keep, towards; /* a = keep a + towards w */
+    size_t size;    /* of an element */
+    double towards; /* a = (1 - towards) a + towards w */
 } pass;
 
 static void update_range(int64_t begin, int64_t end, void *context) {
     const pass *p = context;
     size_t at = (size_t)begin * p->size;
-    p->loops->apply(end - begin, p->keep, -p->towards, p->tensor + at, p->average + at);
+    p->loops->apply(end - begin, 1 - p->towards, -p->towards, p->tensor + at, p->average + at);
 }
 
 static void swap_range(int64_t begin, int64_t end, void *context) {
@@ -90,17 +89,15 @@ static void swap_range(int64_t begin, int64_t end, void *context) {
 }
 
 static void run_pass(wg_average *average, wg__range_body body, double towards) {
+    const wg__optimizer_kernels *kernels = wg__optimizer_kernels_for_cpu();
     for (int64_t i = 0; i < average->count; i++) {
         const entry *e = &average->entries[i];
         wg_dtype dtype = wg_tensor_dtype(e->tensor);
-        pass pass = {
-            .loops = dtype == WG_F64 ? &average->kernels->f64 : &average->kernels->f32,
-            .tensor = wg_tensor_data(e->tensor),
-            .average = wg_tensor_data(e->average),
-            .size = wg_dtype_size(dtype),
-            .keep = 1 - towards,
-            .towards = towards,
-        };
+        pass pass = {.loops = dtype == WG_F64 ? &kernels->f64 : &kernels->f32,
+                     .tensor = wg_tensor_data(e->tensor),
+                     .average = wg_tensor_data(e->average),
+                     .size = wg_dtype_size(dtype),
+                     .towards = towards};
         wg__parallel_for(wg_tensor_count(e->tensor), WG__GRAIN, body, &pass);
     }
 }

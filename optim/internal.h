@@ -111,6 +111,7 @@ typedef struct wg__optimizer_entry {
     wg_tensor *states[WG__MAX_STATES];   /* kept; sharded: this rank's part, flat */
     wg_spec state_specs[WG__MAX_STATES]; /* of whole states */
     wg_dtype dtype;                      /* of the parameter when it was added */
+    const wg__optimizer_loops *loops;    /* for this dtype */
     const void *gradient;                /* during a walk: contiguous elements; NULL: no gradient */
     int64_t first_chunk;                 /* the number of its first chunk */
     int hook;                            /* during a step in backward: on the parameter; 0: none */
@@ -182,7 +183,6 @@ struct wg_optimizer {
         wg_muon_options muon;
         wg__user_rule user;
     } options; /* with their defaults filled in */
-    const wg__optimizer_kernels *kernels;
     int64_t steps;
     wg__optimizer_entry *entries;
     int64_t count, capacity;
@@ -210,18 +210,14 @@ int wg__optimizer_add_state(wg__optimizer_entry *entry, const char *slot, int nd
 /* Makes the state of an entry by the optimizer's rule. [MEMORY] */
 int wg__optimizer_prepare(wg_optimizer *optimizer, wg__optimizer_entry *entry);
 
-/* Adds a state of the parameter's shape. */
-int wg__optimizer_add_state_like(wg__optimizer_entry *entry, const char *slot);
+/* Adds states of the parameter's shape: up to NULL, WG__MAX_STATES at most. [MEMORY] */
+int wg__optimizer_add_states(wg__optimizer_entry *entry, const char *const *slots);
 
 /* Makes optimizer->scratch at least so large. [MEMORY] */
 int wg__optimizer_reserve_scratch(wg_optimizer *optimizer, size_t size);
 
 /* The kernels for the instruction set of the processor. */
 const wg__optimizer_kernels *wg__optimizer_kernels_for_cpu(void);
-
-/* The loops for the dtype of an entry. */
-const wg__optimizer_loops *wg__optimizer_loops_of(const wg_optimizer *optimizer,
-                                                  const wg__optimizer_entry *entry);
 
 /* The decay of an entry; `usual` is the optimizer's decay. */
 static inline double wg__entry_decay(const wg__optimizer_entry *entry, double usual) {
@@ -325,7 +321,6 @@ typedef struct wg_average {
     int64_t updates; /* so far; a resumed run sets it */
     struct wg__average_entry *entries;
     int64_t count, capacity;
-    const wg__optimizer_kernels *kernels;
 } wg_average;
 
 /* An average without tensors. decay d in (0, 1): exponential, a = d a + (1 - d) w; 0: the mean of

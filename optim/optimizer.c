@@ -62,11 +62,6 @@ void wg__optimizer_walk(wg_optimizer *optimizer, wg__optimizer_body body, void *
     wg__parallel_for(chunks, 1 + chunks * (WG__GRAIN - 1) / (elements + 1), walk_range, &walk);
 }
 
-const wg__optimizer_loops *wg__optimizer_loops_of(const wg_optimizer *optimizer,
-                                                  const wg__optimizer_entry *entry) {
-    return entry->dtype == WG_F64 ? &optimizer->kernels->f64 : &optimizer->kernels->f32;
-}
-
 const void *wg__entry_gradient(const wg__optimizer_entry *entry, int64_t at) {
     const size_t offset = (size_t)(at - entry->begin) * wg_dtype_size(entry->dtype);
     return (const char *)entry->gradient + offset;
@@ -129,7 +124,6 @@ wg_optimizer *wg__optimizer_new(const wg__optimizer_rule *rule, const void *opti
     if (!optimizer)
         return NULL;
     optimizer->rule = rule;
-    optimizer->kernels = wg__optimizer_kernels_for_cpu();
     optimizer->gradient_scale = 1;
     memcpy(&optimizer->options, options, size);
     return optimizer;
@@ -185,16 +179,19 @@ int wg__optimizer_add_state(wg__optimizer_entry *entry, const char *slot, int nd
     return 0;
 }
 
-int wg__optimizer_add_state_like(wg__optimizer_entry *entry, const char *slot) {
-    return wg__optimizer_add_state(entry, slot, wg_tensor_ndim(entry->parameter),
-                                   wg_tensor_shape(entry->parameter));
+int wg__optimizer_add_states(wg__optimizer_entry *entry, const char *const *slots) {
+    const wg_tensor *parameter = entry->parameter;
+    for (int i = 0; i < WG__MAX_STATES && slots[i]; i++)
+        if (wg__optimizer_add_state(entry, slots[i], wg_tensor_ndim(parameter),
+                                    wg_tensor_shape(parameter)) < 0)
+            return -1;
+    return 0;
 }
 
 int wg__optimizer_prepare(wg_optimizer *optimizer, wg__optimizer_entry *entry) {
     const wg__optimizer_rule *rule = optimizer->rule;
-    for (int i = 0; i < WG__MAX_STATES && rule->states[i]; i++)
-        if (wg__optimizer_add_state_like(entry, rule->states[i]) < 0)
-            return -1;
+    if (wg__optimizer_add_states(entry, rule->states) < 0)
+        return -1;
     return rule->prepare ? rule->prepare(optimizer, entry) : 0;
 }
 
@@ -290,13 +287,16 @@ int wg_optimizer_add(wg_optimizer *optimizer, const char *name, wg_tensor *param
     if (!optimizer || !parameter || check_parameter(optimizer, name, parameter) < 0)
         return -1;
     const int64_t count = wg_tensor_count(parameter), chunks = wg__ceil_divide(count, WG__GRAIN);
+    const wg_dtype dtype = wg_tensor_dtype(parameter);
+    const wg__optimizer_kernels *kernels = wg__optimizer_kernels_for_cpu();
     wg__optimizer_entry entry = {.optimizer = optimizer,
                                  .parameter = parameter,
                                  .no_decay = no_decay,
                                  .rate = 1,
                                  .decay = -1,
                                  .end = count,
-                                 .dtype = wg_tensor_dtype(parameter),
+                                 .dtype = dtype,
+                                 .loops = dtype == WG_F64 ? &kernels->f64 : &kernels->f32,
                                  .first_chunk = optimizer->chunks};
     entry.name = wg__strdup(name);
     for (int64_t i = optimizer->group_count; entry.name && i-- > 0;) {

@@ -12,44 +12,37 @@
  * the momentum, so that a change of it acts at once   (Sutskever et al. 2013, for Nesterov's) ----
  */
 
+static const char *const momentum_state[] = {"momentum_buffer", NULL};
+
 static int prepare_sgd(wg_optimizer *optimizer, wg__optimizer_entry *entry) {
-    if (optimizer->options.sgd.momentum == 0)
-        return 0;
-    return wg__optimizer_add_state_like(entry, "momentum_buffer");
+    return optimizer->options.sgd.momentum == 0 ? 0
+                                                : wg__optimizer_add_states(entry, momentum_state);
 }
 
-typedef struct sgd_update {
-    const wg_optimizer *optimizer;
-    wg__sgd_rates rates;
-} sgd_update;
-
 static void update_sgd_chunk(const wg__optimizer_chunk *chunk, void *context) {
-    const sgd_update *step = context;
     const wg__optimizer_entry *entry = chunk->entry;
-    const wg__optimizer_loops *loops = wg__optimizer_loops_of(step->optimizer, entry);
-    wg__sgd_rates rates = step->rates;
+    wg__sgd_rates rates = *(const wg__sgd_rates *)context;
     rates.decay = wg__entry_decay(entry, rates.decay);
     rates.step_size *= entry->rate;
     int64_t count = chunk->end - chunk->begin;
     const void *gradient = wg__entry_gradient(entry, chunk->begin);
     void *weight = wg__entry_weight(entry, chunk->begin);
     if (entry->state_count)
-        loops->sgd_momentum(count, &rates, gradient, weight,
-                            wg__entry_state(entry, 0, chunk->begin));
+        entry->loops->sgd_momentum(count, &rates, gradient, weight,
+                                   wg__entry_state(entry, 0, chunk->begin));
     else
-        loops->sgd(count, &rates, gradient, weight);
+        entry->loops->sgd(count, &rates, gradient, weight);
 }
 
 static int step_sgd(wg_optimizer *optimizer, double learning_rate) {
     const wg_sgd_options *options = &optimizer->options.sgd;
-    sgd_update step = {optimizer,
-                       {.gradient_scale = optimizer->gradient_scale,
-                        .decay = options->weight_decay,
-                        .momentum = options->momentum,
-                        .direct = options->nesterov ? 1 : 0,
-                        .along = options->nesterov ? options->momentum : 1,
-                        .step_size = learning_rate}};
-    wg__optimizer_walk(optimizer, update_sgd_chunk, &step);
+    wg__sgd_rates rates = {.gradient_scale = optimizer->gradient_scale,
+                           .decay = options->weight_decay,
+                           .momentum = options->momentum,
+                           .direct = options->nesterov ? 1 : 0,
+                           .along = options->nesterov ? options->momentum : 1,
+                           .step_size = learning_rate};
+    wg__optimizer_walk(optimizer, update_sgd_chunk, &rates);
     return 0;
 }
 
@@ -71,7 +64,6 @@ wg_optimizer *wg_sgd_new(const wg_sgd_options *options) {
  * they differ in where the weight decay enters ---- */
 
 typedef struct adam_update {
-    const wg_optimizer *optimizer;
     double learning_rate;
     double decay;         /* of parameters whose group has no decay */
     bool is_coupled;      /* the decay is a part of the gradient: Adam's */
@@ -86,18 +78,17 @@ static void update_adam_chunk(const wg__optimizer_chunk *chunk, void *context) {
     rates.step_size *= entry->rate;
     rates.keep = step->is_coupled ? 1 : 1 - step->learning_rate * entry->rate * decay;
     rates.coupled_decay = step->is_coupled ? decay : 0;
-    wg__optimizer_loops_of(step->optimizer, entry)
-        ->adam(chunk->end - chunk->begin, &rates, wg__entry_gradient(entry, chunk->begin),
-               wg__entry_weight(entry, chunk->begin), wg__entry_state(entry, 0, chunk->begin),
-               wg__entry_state(entry, 1, chunk->begin));
+    entry->loops->adam(chunk->end - chunk->begin, &rates, wg__entry_gradient(entry, chunk->begin),
+                       wg__entry_weight(entry, chunk->begin),
+                       wg__entry_state(entry, 0, chunk->begin),
+                       wg__entry_state(entry, 1, chunk->begin));
 }
 
 /* `options` are the optimizer's, or Muon's for AdamW. */
 static adam_update adam_update_of(const wg_optimizer *optimizer, const wg_adamw_options *options,
                                   double learning_rate, bool is_coupled) {
     const double t = (double)optimizer->steps;
-    return (adam_update){optimizer,
-                         learning_rate,
+    return (adam_update){learning_rate,
                          options->weight_decay,
                          is_coupled,
                          {.gradient_scale = optimizer->gradient_scale,
@@ -149,7 +140,6 @@ wg_optimizer *wg_adam_new(const wg_adam_options *options) {
 /* ---- Lion   (Chen et al. 2023, algorithm 2) ---- */
 
 typedef struct lion_update {
-    const wg_optimizer *optimizer;
     double decay; /* of parameters whose group has no decay */
     wg__lion_rates rates;
 } lion_update;
@@ -160,15 +150,14 @@ static void update_lion_chunk(const wg__optimizer_chunk *chunk, void *context) {
     wg__lion_rates rates = step->rates;
     rates.step_size *= entry->rate;
     rates.keep = 1 - rates.step_size * wg__entry_decay(entry, step->decay);
-    wg__optimizer_loops_of(step->optimizer, entry)
-        ->lion(chunk->end - chunk->begin, &rates, wg__entry_gradient(entry, chunk->begin),
-               wg__entry_weight(entry, chunk->begin), wg__entry_state(entry, 0, chunk->begin));
+    entry->loops->lion(chunk->end - chunk->begin, &rates, wg__entry_gradient(entry, chunk->begin),
+                       wg__entry_weight(entry, chunk->begin),
+                       wg__entry_state(entry, 0, chunk->begin));
 }
 
 static int step_lion(wg_optimizer *optimizer, double learning_rate) {
     const wg_lion_options *options = &optimizer->options.lion;
-    lion_update step = {optimizer,
-                        options->weight_decay,
+    lion_update step = {options->weight_decay,
                         {.gradient_scale = optimizer->gradient_scale,
                          .beta1 = options->beta1,
                          .beta2 = options->beta2,
@@ -234,14 +223,9 @@ static bool is_matrix(const wg_optimizer *optimizer, const wg__optimizer_entry *
 
 static int prepare_muon(wg_optimizer *optimizer, wg__optimizer_entry *entry) {
     entry->as_matrix = is_matrix(optimizer, entry);
-    for (int i = 0; !entry->as_matrix && adamw.states[i]; i++)
-        if (wg__optimizer_add_state_like(entry, adamw.states[i]) < 0)
-            return -1;
-    if (!entry->as_matrix)
-        return 0;
-    if (wg__optimizer_add_state_like(entry, "momentum_buffer") < 0)
+    if (wg__optimizer_add_states(entry, entry->as_matrix ? momentum_state : adamw.states) < 0)
         return -1;
-    if (entry->end == entry->begin) /* another rank's */
+    if (!entry->as_matrix || entry->end == entry->begin) /* another rank's */
         return 0;
     /* Sums of the chunks, X and the next X, A and b A + c A^2. */
     const int64_t count = wg_tensor_count(entry->parameter),
@@ -257,7 +241,6 @@ static int prepare_muon(wg_optimizer *optimizer, wg__optimizer_entry *entry) {
 typedef struct matrix_step {
     const wg_optimizer *optimizer;
     const wg__optimizer_entry *entry;
-    const wg__optimizer_loops *loops;
     int64_t count;
     double *sums;
     char *x, *next, *a, *b;
@@ -272,7 +255,7 @@ static void *element(const matrix_step *step, char *numbers, int64_t at) {
 
 static void update_momentum(int64_t begin, int64_t end, void *context) {
     const matrix_step *step = context;
-    step->sums[begin / WG__GRAIN] = step->loops->nesterov(
+    step->sums[begin / WG__GRAIN] = step->entry->loops->nesterov(
         end - begin, step->optimizer->gradient_scale, step->optimizer->options.muon.momentum,
         wg__entry_gradient(step->entry, begin), wg__entry_state(step->entry, 0, begin),
         element(step, step->x, begin));
@@ -280,14 +263,14 @@ static void update_momentum(int64_t begin, int64_t end, void *context) {
 
 static void scale(int64_t begin, int64_t end, void *context) {
     const matrix_step *step = context;
-    step->loops->scale(end - begin, step->factor, element(step, step->x, begin));
+    step->entry->loops->scale(end - begin, step->factor, element(step, step->x, begin));
 }
 
 /* to = keep to - step_size from */
 static void apply(int64_t begin, int64_t end, void *context) {
     const matrix_step *step = context;
-    step->loops->apply(end - begin, step->keep, step->step_size, element(step, step->from, begin),
-                       element(step, step->to, begin));
+    step->entry->loops->apply(end - begin, step->keep, step->step_size,
+                              element(step, step->from, begin), element(step, step->to, begin));
 }
 
 static void scale_to_next(int64_t begin, int64_t end, void *context) {
@@ -295,7 +278,7 @@ static void scale_to_next(int64_t begin, int64_t end, void *context) {
     char *next = element(step, step->next, begin);
     memcpy(next, element(step, step->x, begin),
            (size_t)(end - begin) * wg_dtype_size(step->entry->dtype));
-    step->loops->scale(end - begin, coefficients[0], next);
+    step->entry->loops->scale(end - begin, coefficients[0], next);
 }
 
 /* X = a X + (b A + c A^2) X. Under wg_set_matmul_dtype(WG_BF16) the products round to bf16. */
@@ -343,7 +326,6 @@ static void step_matrix(const wg_optimizer *optimizer, const wg__optimizer_entry
     matrix_step step = {
         .optimizer = optimizer,
         .entry = entry,
-        .loops = wg__optimizer_loops_of(optimizer, entry),
         .count = wg_tensor_count(entry->parameter),
     };
     const size_t size = wg_dtype_size(entry->dtype), all = (size_t)step.count * size;
@@ -409,19 +391,8 @@ wg_optimizer *wg_muon_new(const wg_muon_options *options) {
 
 /* ---- A rule of the caller's: see wg_update_rule. Its parameters are not sharded. ---- */
 
-static int state_count(const wg_update_rule *rule) {
-    int count = 0;
-    while (count < WG_RULE_STATES && rule->states[count])
-        count++;
-    return count;
-}
-
 static int prepare_user_rule(wg_optimizer *optimizer, wg__optimizer_entry *entry) {
-    const wg_update_rule *rule = &optimizer->options.user.rule;
-    for (int i = 0; i < state_count(rule); i++)
-        if (wg__optimizer_add_state_like(entry, rule->states[i]) < 0)
-            return -1;
-    return 0;
+    return wg__optimizer_add_states(entry, optimizer->options.user.rule.states);
 }
 
 static int step_user_rule(wg_optimizer *optimizer, double learning_rate) {
@@ -469,7 +440,7 @@ wg_optimizer *wg_optimizer_from_rule(const wg_update_rule *rule, void *context) 
     int status =
         wg__check_option(where, "weight_decay", rule->weight_decay, WG__RANGE_NOT_NEGATIVE);
     /* Names become parts of paths in checkpoints, so they must differ and have no separators. */
-    for (int i = 0; i < state_count(rule); i++) {
+    for (int i = 0; i < WG_RULE_STATES && rule->states[i]; i++) {
         const char *name = rule->states[i];
         if (!*name || strpbrk(name, "/."))
             status = wg_fail(WG_ERROR_ARGUMENT, where,

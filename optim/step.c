@@ -49,10 +49,8 @@ static int64_t find_gradients(wg_optimizer *optimizer, const char *where) {
 
 static void measure_chunk(const wg__optimizer_chunk *chunk, void *context) {
     const wg_optimizer *optimizer = context;
-    int64_t count = chunk->end - chunk->begin;
-    const wg__optimizer_loops *loops = wg__optimizer_loops_of(optimizer, chunk->entry);
-    optimizer->partial_norms[chunk->chunk] =
-        loops->square_sum(count, wg__entry_gradient(chunk->entry, chunk->begin));
+    optimizer->partial_norms[chunk->chunk] = chunk->entry->loops->square_sum(
+        chunk->end - chunk->begin, wg__entry_gradient(chunk->entry, chunk->begin));
 }
 
 static double norm_of(const wg_optimizer *optimizer, int64_t first, int64_t last) {
