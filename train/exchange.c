@@ -206,57 +206,51 @@ int64_t wg__exchange_bytes(const wg__exchange_plan *plan) {
     return plan ? (plan->optimizer->shard.elements + in_flight) * (int64_t)plan->size : 0;
 }
 
-/* Calls `move` for each slice of a share (-1: of all shares) with its place in the buffer. */
-static void for_slices(wg__exchange_plan *plan, const bucket *b, int share, char *buffer,
-                       void (*move)(wg__exchange_plan *plan, int64_t entry, int64_t begin,
-                                    int64_t end, char *at)) {
-    for (int s = 0; s < plan->shares; s++) {
-        for (int64_t i = b->first; i < b->last && (share < 0 || s == share); i++) {
-            int64_t begin, end;
-            slice_of(plan, &plan->items[i], s, &begin, &end);
-            if (end > begin)
-                move(plan, plan->items[i].entry, begin, end, buffer);
-            buffer += (size_t)(end - begin) * plan->size;
-        }
-        if (share >= 0 && s != share)
-            buffer += (size_t)b->counts[s] * plan->size;
-    }
-}
+/* The copies between the slots' buffers and the entries. */
+typedef enum movement { PACK_GRADIENTS, ADD_SUMS, PACK_WEIGHTS, UNPACK_WEIGHTS } movement;
 
-static void pack_gradient(wg__exchange_plan *plan, int64_t entry, int64_t begin, int64_t end,
-                          char *at) {
-    const wg_tensor *own = wg_gradient(plan->optimizer->entries[entry].parameter);
-    const size_t bytes = (size_t)(end - begin) * plan->size;
-    if (own)
-        memcpy(at, (const char *)wg_tensor_data(own) + (size_t)begin * plan->size, bytes);
-    else
-        memset(at, 0, bytes);
-}
-
-static void add_sum(wg__exchange_plan *plan, int64_t entry, int64_t begin, int64_t end, char *at) {
+/* Moves elements [begin, end) of an entry. */
+static void move(wg__exchange_plan *plan, movement what, int64_t index, int64_t begin, int64_t end,
+                 char *at) {
+    const wg__optimizer_entry *entry = &plan->optimizer->entries[index];
     const wg__optimizer_shard *shard = &plan->optimizer->shard;
-    const int64_t start = shard->starts[entry] + begin - plan->optimizer->entries[entry].begin;
-    if (plan->element == WG_GROUP_F64) {
-        double *to = (double *)shard->gradients + start;
+    const size_t offset = (size_t)begin * plan->size, bytes = (size_t)(end - begin) * plan->size;
+    char *weights = (char *)wg_tensor_data(entry->parameter) + offset;
+    if (what == PACK_WEIGHTS) {
+        memcpy(at, weights, bytes);
+    } else if (what == UNPACK_WEIGHTS) {
+        memcpy(weights, at, bytes);
+    } else if (what == PACK_GRADIENTS) {
+        const wg_tensor *own = wg_gradient(entry->parameter);
+        if (own)
+            memcpy(at, (const char *)wg_tensor_data(own) + offset, bytes);
+        else
+            memset(at, 0, bytes);
+    } else if (plan->element == WG_GROUP_F64) {
+        double *to = (double *)shard->gradients + shard->starts[index] + begin - entry->begin;
         for (int64_t i = 0; i < end - begin; i++)
             to[i] += ((const double *)at)[i];
     } else {
-        float *to = (float *)shard->gradients + start;
+        float *to = (float *)shard->gradients + shard->starts[index] + begin - entry->begin;
         for (int64_t i = 0; i < end - begin; i++)
             to[i] += ((const float *)at)[i];
     }
 }
 
-static void pack_weights(wg__exchange_plan *plan, int64_t entry, int64_t begin, int64_t end,
-                         char *at) {
-    memcpy(at, wg__entry_weight(&plan->optimizer->entries[entry], begin),
-           (size_t)(end - begin) * plan->size);
-}
-
-static void unpack_weights(wg__exchange_plan *plan, int64_t entry, int64_t begin, int64_t end,
-                           char *at) {
-    memcpy(wg__entry_weight(&plan->optimizer->entries[entry], begin), at,
-           (size_t)(end - begin) * plan->size);
+/* Moves the slices of a share (-1: of all shares) from or to their places in the buffer. */
+static void move_slices(wg__exchange_plan *plan, movement what, const bucket *b, int share,
+                        char *buffer) {
+    for (int s = 0; s < plan->shares; s++) {
+        for (int64_t i = b->first; i < b->last && (share < 0 || s == share); i++) {
+            int64_t begin, end;
+            slice_of(plan, &plan->items[i], s, &begin, &end);
+            if (end > begin)
+                move(plan, what, plan->items[i].entry, begin, end, buffer);
+            buffer += (size_t)(end - begin) * plan->size;
+        }
+        if (share >= 0 && s != share)
+            buffer += (size_t)b->counts[s] * plan->size;
+    }
 }
 
 /* Waits for the oldest bucket, and adds this rank's part to its gradients. Buckets are added in the
@@ -266,8 +260,8 @@ static int end_oldest(wg__exchange_plan *plan) {
     slot *s = &plan->slots[number % plan->slot_count];
     const int status = wg__group_end_exchange(plan->group, &s->exchange);
     if (status == 0 && plan->stage > 0)
-        for_slices(plan, &plan->buckets[number % plan->bucket_count], plan->own, s->buffer,
-                   add_sum);
+        move_slices(plan, ADD_SUMS, &plan->buckets[number % plan->bucket_count], plan->own,
+                    s->buffer);
     return status;
 }
 
@@ -292,7 +286,7 @@ static int begin_complete_buckets(wg__exchange_plan *plan) {
         if (plan->sent - plan->received >= plan->slot_count && end_oldest(plan) < 0)
             return -1;
         slot *s = &plan->slots[plan->sent % plan->slot_count];
-        for_slices(plan, b, -1, s->buffer, pack_gradient);
+        move_slices(plan, PACK_GRADIENTS, b, -1, s->buffer);
         for (const item *it = plan->items + b->first; it < plan->items + b->last; it++)
             if (it->part == it->parts - 1)
                 wg_zero_grad(plan->optimizer->entries[it->entry].parameter);
@@ -402,11 +396,11 @@ int wg__exchange_gather_weights(wg__exchange_plan *plan) {
         if (s->exchange && wg__group_end_exchange(plan->group, &s->exchange) < 0)
             status = -1;
         else if (i >= IN_FLIGHT && status == 0)
-            for_slices(plan, &plan->buckets[i - IN_FLIGHT], -1, s->buffer, unpack_weights);
+            move_slices(plan, UNPACK_WEIGHTS, &plan->buckets[i - IN_FLIGHT], -1, s->buffer);
         if (i >= plan->bucket_count || status < 0)
             continue;
         const bucket *b = &plan->buckets[i];
-        for_slices(plan, b, plan->own, s->buffer, pack_weights);
+        move_slices(plan, PACK_WEIGHTS, b, plan->own, s->buffer);
         status = wg__group_begin_all_gather(plan->group, plan->element, b->counts, s->buffer,
                                             &s->exchange);
     }
