@@ -3,11 +3,9 @@
  * PyTorch. */
 #include <stdio.h>
 
-#include "autograd/autograd.h"
 #include "base/alloc.h"
 #include "bench/bench.h"
 #include "cli/output.h"
-#include "tensor/ops.h"
 
 enum { MAX_SIZE = 1 << 20, MAX_RUNS = 1000, MAX_LENGTHS = 5, INPUTS = 4 };
 

@@ -1,8 +1,6 @@
 /* wengert bench WHAT: how fast the library is on this machine. */
 #include "bench/bench.h"
 
-#include "cli/cli.h"
-
 /* In the order of --help. */
 static const wg__verb benches[] = {
     {"train", "the steps of a training beside sgemm peak", wg__bench_train, false},

@@ -8,7 +8,6 @@
 
 #include "bench/bench.h"
 #include "cli/output.h"
-#include "io/checkpoint/checkpoint.h"
 #include "models/internal.h"
 
 enum { MAX_ROUNDS = 1000, MAX_PATH = 4096 };

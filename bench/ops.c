@@ -5,10 +5,8 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "autograd/autograd.h"
 #include "bench/bench.h"
 #include "cli/output.h"
-#include "tensor/ops.h"
 
 enum { MAX_RUNS = 101, MIN_RUNS = 5 };
 

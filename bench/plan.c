@@ -23,14 +23,10 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/group.h"
 #include "base/system.h"
-#include "base/internal.h"
 #include "bench/bench.h"
 #include "cli/output.h"
 #include "tensor/easy.h"
-#include "train/trainer.h"
-#include "optim/internal.h"
 #include "train/internal.h"
 
 extern char **environ;

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/checkpoint/checkpoint.h"
-#include "io/config.h"
 #include "io/weights/weights.h"
 #include "models/internal.h"
 

@@ -11,7 +11,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/api.h"
 #include "base/system.h"
 #include "cli/options.h"
 #include "cli/output.h"

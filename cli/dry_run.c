@@ -10,8 +10,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/internal.h"
-#include "cli/cli.h"
 #include "tensor/internal.h"
 #include "train/internal.h"
 

@@ -8,13 +8,11 @@
 
 #include "base/internal.h"
 #include "autograd/functional.h"
-#include "gradcheck/gradcheck.h"
 #include "cli/options.h"
 #include "cli/draw.h"
 #include "cli/output.h"
 #include "models/model.h"
 #include "tensor/internal.h"
-#include "tensor/ops.h"
 #include "gradcheck/internal.h"
 
 /* An op, a layer or a model to check: exactly one of the three pointers is not NULL. */

@@ -12,7 +12,6 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "formats/weights_files.h"
-#include "models/model.h"
 #include "train/trainer.h"
 #include "formats/internal.h"
 #include "io/internal.h"

@@ -16,8 +16,6 @@
 #include "base/error.h"
 #include "base/array.h"
 #include "config.h"
-#include "models/model.h"
-#include "tensor/quantize.h"
 #include "models/internal.h"
 
 static const char *program; /* "wengert fill" */

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/internal.h"
 #include "cli/cli.h"
 #include "train/internal.h"
 

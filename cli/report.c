@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/internal.h"
 #include "cli/draw.h"
 #include "cli/output.h"
 #include "cli/decoding.h"

@@ -6,16 +6,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/internal.h"
 #include "cli/run.h"
 #include "cli/decoding.h"
-#include "io/checkpoint/checkpoint.h"
 #include "io/weights/adapter.h"
-#include "optim/optimizer.h"
 #include "data/internal.h"
 #include "models/internal.h"
 #include "objectives/internal.h"
-#include "nn/internal.h"
 #include "train/internal.h"
 
 /* Batches in an evaluation during training; the one at the end takes the whole held-out text. */

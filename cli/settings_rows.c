@@ -6,7 +6,6 @@
 
 #include "cli/decoding.h"
 #include "cli/run.h"
-#include "optim/optimizer.h"
 #include "models/internal.h"
 
 static const char *schedule_name(int kind) {

@@ -8,7 +8,6 @@
 #include "cli/run.h"
 #include "cli/decoding.h"
 #include "tensor/kernels.h"
-#include "base/internal.h"
 #include "data/internal.h"
 #include "models/internal.h"
 

@@ -4,9 +4,6 @@
 #include "models/bert.h"
 
 #include "models/internal.h"
-#include "nn/module.h"
-#include "nn/internal.h"
-#include "nn/stack.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 

@@ -5,12 +5,8 @@
 
 #include "data/tokenizer/kind.h"
 #include "models/internal.h"
-#include "nn/module.h"
-#include "nn/stack.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
-#include "tensor/ops.h"
-#include "nn/internal.h"
 
 #define WHERE "glm_config" /* in messages */
 

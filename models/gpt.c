@@ -4,12 +4,8 @@
 #include "models/gpt.h"
 
 #include "models/internal.h"
-#include "nn/module.h"
-#include "nn/stack.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
-#include "tensor/ops.h"
-#include "nn/internal.h"
 
 #define WHERE "gpt_config" /* in messages */
 

@@ -2,10 +2,8 @@
 #include "models/model.h"
 
 #include "models/internal.h"
-#include "nn/module.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
-#include "tensor/ops.h"
 
 /* Two sequences of four tokens. */
 enum { B = 2, T = 4 };

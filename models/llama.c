@@ -7,10 +7,8 @@
 #include <string.h>
 
 #include "models/internal.h"
-#include "nn/stack.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
-#include "tensor/ops.h"
 #include "io/internal.h"
 
 #define WHERE "llama_config" /* in messages */

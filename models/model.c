@@ -4,23 +4,11 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "io/checkpoint/checkpoint.h"
 #include "io/internal.h"
 #include "io/weights/adapter.h"
-#include "models/bert.h"
-#include "models/glm.h"
-#include "models/gpt.h"
-#include "models/heads.h"
 #include "models/internal.h"
-#include "models/llama.h"
-#include "models/modernbert.h"
-#include "models/roberta.h"
-#include "models/t5.h"
-#include "models/transformer.h"
-#include "nn/feed_forward.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
-#include "nn/internal.h"
 
 #define WHERE "model"
 

@@ -8,10 +8,6 @@
 
 #include "io/internal.h"
 #include "models/internal.h"
-#include "nn/internal.h"
-#include "nn/module.h"
-#include "nn/positions.h"
-#include "nn/stack.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 

@@ -4,8 +4,6 @@
 #include "models/roberta.h"
 
 #include "models/internal.h"
-#include "nn/module.h"
-#include "nn/internal.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
 

@@ -8,9 +8,7 @@
  */
 
 #include "models/internal.h"
-#include "nn/internal.h"
 #include "tensor/internal.h"
-#include "base/internal.h"
 
 /* ModernBERT's first layer lacks a norm, so the third layer is the first whose size is typical. */
 enum { FEW = 3, MOST_STACKS = 2 };

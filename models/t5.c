@@ -8,11 +8,8 @@
 
 #include "data/tokenizer/kind.h"
 #include "models/internal.h"
-#include "nn/module.h"
-#include "nn/stack.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
-#include "nn/internal.h"
 
 #define WHERE "t5_config" /* in messages */
 

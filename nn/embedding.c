@@ -2,7 +2,6 @@
 #include "nn/internal.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
-#include "tensor/ops.h"
 
 static void destroy(wg_module *module) {
     wg__quantized_head *head = ((wg_embedding *)module)->quantized;

@@ -2,7 +2,6 @@
 #include "nn/feed_forward.h"
 
 #include "nn/internal.h"
-#include "tensor/ops.h"
 
 wg_tensor *wg_activate(wg_activation activation, wg_tensor *x) {
     switch (activation) {

@@ -2,7 +2,6 @@
 #include "nn/internal.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
-#include "tensor/ops.h"
 
 void wg_kv_cache_init(wg_kv_cache *cache, int64_t capacity) {
     *cache = (wg_kv_cache){.capacity = capacity};

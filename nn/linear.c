@@ -3,7 +3,6 @@
 
 #include "nn/internal.h"
 #include "tensor/internal.h"
-#include "tensor/ops.h"
 
 #include <math.h>
 

@@ -7,7 +7,6 @@
 
 #include "nn/internal.h"
 #include "tensor/internal.h"
-#include "tensor/ops.h"
 
 #define WHERE "lora"
 

@@ -6,7 +6,6 @@
 #include "nn/internal.h"
 
 #include "tensor/internal.h"
-#include "tensor/ops.h"
 
 #include <inttypes.h>
 #include <stdio.h>

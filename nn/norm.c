@@ -6,7 +6,6 @@
 #include "nn/internal.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
-#include "tensor/ops.h"
 
 wg_layer_norm *wg_layer_norm_new(wg_module *parent, const char *name, int64_t width,
                                  const wg_layer_norm_options *options) {

@@ -6,7 +6,6 @@
 #include "nn/internal.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
-#include "tensor/ops.h"
 
 /* Tables up to this size are allocated without checking the free memory. */
 #define SMALL_TABLE 0x1p26

@@ -1,7 +1,6 @@
 /* Quantized weights, for inference only: see wg_module_quantize. */
 #include "nn/internal.h"
 #include "tensor/internal.h"
-#include "tensor/ops.h"
 #include "tensor/quantize_rows.h"
 
 bool wg__is_tied(wg_module *top, const wg_tensor *tensor) {

@@ -9,7 +9,6 @@
 
 #include "tensor/easy.h"
 #include "tensor/internal.h"
-#include "nn/internal.h"
 #include "models/internal.h"
 
 #define WHERE "beam_search"

@@ -8,8 +8,6 @@
 #include "base/array.h"
 #include "tensor/easy.h"
 #include "tensor/internal.h"
-#include "tensor/ops.h"
-#include "nn/internal.h"
 #include "models/internal.h"
 
 #define WHERE "generate"
