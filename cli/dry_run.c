@@ -47,9 +47,9 @@ static void listen(const wg_train_report *report, void *context) {
     }
 }
 
-static int run_steps(wg__dry_run_plan *plan, measurement *m, costs *found) {
+static int run_steps(wg_training *training, wg_trainer_options options, wg_optimizer *optimizer,
+                     measurement *m, costs *found) {
     /* A run that writes, evaluates and grows nothing. */
-    wg_trainer_options options = plan->options;
     options.path = options.best_path = options.log_path = options.keep_stem = NULL;
     options.keep_every = options.patience = options.accumulate_ramp = options.evaluate_every = 0;
     options.save_every = 0;
@@ -58,17 +58,16 @@ static int run_steps(wg__dry_run_plan *plan, measurement *m, costs *found) {
     options.listener = listen;
     options.listener_context = m;
     options.stop = &m->done;
-    const wg_task task = wg_training_task(plan->training);
-    plan->training->ramp_examples = 0;
+    const wg_task task = wg_training_task(training);
+    training->ramp_examples = 0;
     const int64_t before = wg_alloc_get_stats().live_bytes;
-    wg_trainer *trainer = wg_trainer_new(&task, plan->optimizer, &options);
-    plan->optimizer = NULL;
+    wg_trainer *trainer = wg_trainer_new(&task, optimizer, &options);
     if (!trainer)
         return -1;
     wg__alloc_reset_peak();
     const int outcome = wg_trainer_run(trainer);
     const wg_alloc_stats stats = wg_alloc_get_stats();
-    const wg_model_costs costs = wg_model_costs_of(&plan->training->model);
+    const wg_model_costs costs = wg_model_costs_of(&training->model);
     wg__trainer_memory(trainer, &found->state, &found->gradients);
     found->weights = costs.weight_bytes;
     found->weight_count = costs.parameters;
@@ -79,19 +78,21 @@ static int run_steps(wg__dry_run_plan *plan, measurement *m, costs *found) {
     return outcome < 0 ? -1 : 0;
 }
 
-int wg__dry_run(wg__dry_run_plan *plan) {
+int wg__dry_run(wg__run *r, wg_trainer_options options, wg_optimizer *optimizer) {
     measurement m = {0};
     costs c = {0};
-    if (run_steps(plan, &m, &c) < 0)
+    if (run_steps(r->training, options, optimizer, &m, &c) < 0)
         return wg__cli_fail_pending();
-    const wg_training *training = plan->training;
+    const wg_training *training = r->training;
+    const int64_t batches = training->run_examples / r->settings.training.setup.batch;
     const double timed = (double)(m.steps - WARM_UP), step = m.seconds / timed,
-                 tokens = (double)m.tokens / timed, full = (double)plan->batches_of_full_step,
-                 total = step * (double)plan->batches / full;
+                 tokens = (double)m.tokens / timed,
+                 full = (double)wg__trainer_batches(options.accumulate, 0, 0), /* of a full step */
+        total = step * (double)batches / full;
     /* An epoch is all examples, or all tokens of a text that is not split into examples. */
     const double batch = (double)training->setup.batch, examples = (double)training->examples;
     const double epoch_tokens =
-        plan->text ? (double)wg_dataset_tokens(plan->text) : tokens / full * examples / batch;
+        r->text ? (double)wg_dataset_tokens(r->text) : tokens / full * examples / batch;
     const int64_t epoch_batches =
         (int64_t)ceil(examples > 0 ? examples / batch : epoch_tokens / (tokens / full));
     const struct {
@@ -103,17 +104,17 @@ int wg__dry_run(wg__dry_run_plan *plan) {
                 {"activations", "activations", c.activations},
                 {"tokenizer, text and all else", "other", c.other}};
     const size_t row_count = sizeof rows / sizeof *rows;
-    if (plan->json) {
+    if (r->json) {
         json_t *memory = json_pack("{s:I}", "peak", (json_int_t)c.peak);
         for (size_t i = 0; i < row_count; i++)
             json_object_set_new(memory, rows[i].key, json_integer(rows[i].bytes));
-        wg__print_json(
-            JSON_INDENT(2),
-            json_pack("{s:s, s:I, s:o, s:I, s:f, s:I, s:f, s:f, s:f, s:f}", "model",
-                      training->model.type->name, "parameters", (json_int_t)c.weight_count,
-                      "memory", memory, "epoch_batches", (json_int_t)epoch_batches, "epoch_tokens",
-                      epoch_tokens, "steps", (json_int_t)plan->options.steps, "step_seconds", step,
-                      "step_tokens", tokens, "step_flops", m.flops / timed, "run_seconds", total));
+        wg__print_json(JSON_INDENT(2),
+                       json_pack("{s:s, s:I, s:o, s:I, s:f, s:I, s:f, s:f, s:f, s:f}", "model",
+                                 training->model.type->name, "parameters",
+                                 (json_int_t)c.weight_count, "memory", memory, "epoch_batches",
+                                 (json_int_t)epoch_batches, "epoch_tokens", epoch_tokens, "steps",
+                                 (json_int_t)options.steps, "step_seconds", step, "step_tokens",
+                                 tokens, "step_flops", m.flops / timed, "run_seconds", total));
         return 0;
     }
     printf("dry run: nothing is written\n");
@@ -128,8 +129,8 @@ int wg__dry_run(wg__dry_run_plan *plan) {
     printf("text    %s tokens, %lld batches of %lld x %lld an epoch\n",
            wg__count(epoch_tokens).text, (long long)epoch_batches, (long long)training->setup.batch,
            (long long)training->setup.sequence);
-    printf("run     %lld steps, %.3g epochs\n", (long long)plan->options.steps,
-           (double)plan->batches / (double)epoch_batches);
+    printf("run     %lld steps, %.3g epochs\n", (long long)options.steps,
+           (double)batches / (double)epoch_batches);
     printf("time    %s a step of %s tokens, the mean of %.0f real steps after one to warm up: "
            "%s tokens/s, %sFLOP/s\n",
            wg__seconds(step).text, wg__count(tokens).text, timed, wg__count(tokens / step).text,

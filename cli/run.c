@@ -609,7 +609,7 @@ static int print_results(const wg__run *r) {
 }
 
 /* The trainer shares errors with all ranks. Only rank 0 measures its time and prints. */
-int wg__run_train(wg__run *r) {
+static int train(wg__run *r) {
     r->progress = (wg__progress){.is_terminal = isatty(STDERR_FILENO)};
     const wg__profiling profiling = wg__cli_leads() ? r->profiling : (wg__profiling){0};
     wg_group *group = wg__cli_group;
@@ -659,26 +659,19 @@ int wg__run_train(wg__run *r) {
     return print_results(r);
 }
 
-int wg__run_show_batch(wg__run *r) {
-    return make_training(r) < 0 || wg_training_show_batch(r->training, stdout) < 0
+int wg__run_start(wg__run *r) {
+    if (!r->dry_run && !r->show_batch)
+        return train(r);
+    if (r->dry_run && wg_group_size(wg__cli_group) > 1)
+        return wg__cli_fail("--dry-run measures one process; leave out mpirun");
+    if (r->dry_run)
+        return make_run(r) < 0 || prepare_module(r) < 0
+                   ? wg__cli_fail_pending()
+                   : wg__dry_run(r, trainer_options(r), make_optimizer(&r->settings.training));
+    return wg__cli_leads() &&
+                   (make_training(r) < 0 || wg_training_show_batch(r->training, stdout) < 0)
                ? wg__cli_fail_pending()
                : 0;
-}
-
-int wg__run_dry(wg__run *r) {
-    if (make_run(r) < 0 || prepare_module(r) < 0)
-        return wg__cli_fail_pending();
-    const wg__training_settings *s = &r->settings.training;
-    wg__dry_run_plan plan = {
-        .training = r->training,
-        .text = r->text,
-        .options = trainer_options(r),
-        .batches = examples_of(s, s->trainer.steps) / s->setup.batch,
-        .batches_of_full_step = wg__trainer_batches(s->trainer.accumulate, 0, 0),
-        .optimizer = make_optimizer(&r->settings.training),
-        .json = r->json,
-    };
-    return wg__dry_run(&plan);
 }
 
 void wg__run_clear(wg__run *r) {

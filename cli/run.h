@@ -100,32 +100,16 @@ int wg__run_check_output(const wg__run *r);
 /* Reads the settings of the run in r->out, to resume it. -1 after a message. */
 int wg__run_read_note(wg__run *r);
 
-/* Trains, saves and prints the results. */
-int wg__run_train(wg__run *r);
-
-/* Makes a few steps and prints the memory and time that the run would take; writes nothing. */
-int wg__run_dry(wg__run *r);
-
-/* Prints the first batch as tables, of objectives that can. */
-int wg__run_show_batch(wg__run *r);
+/* Trains, saves and prints the results; or only prints the costs of the run, or its first batch, as
+ * the arguments ask. */
+int wg__run_start(wg__run *r);
 
 /* Frees all parts of the run. */
 void wg__run_clear(wg__run *r);
 
-/* ---- --dry-run: the cost of a run, by a few real steps that write nothing ---- */
-
-typedef struct wg__dry_run_plan {
-    wg_training *training;
-    const wg_dataset *text;       /* of pretraining; NULL: files of examples */
-    wg_trainer_options options;   /* of the run; files that they name are not written */
-    int64_t batches;              /* of the whole run */
-    int64_t batches_of_full_step; /* once their number has risen */
-    wg_optimizer *optimizer;      /* empty; the dry run frees it */
-    bool json;
-} wg__dry_run_plan;
-
-/* Trains for a few steps, which change the model in memory, and prints their memory and time.
- * Returns the exit code. */
-int wg__dry_run(wg__dry_run_plan *plan);
+/* --dry-run: trains for a few steps, which change the model in memory, and prints the memory and
+ * time that the run would take. `options` are the run's; files that they name are not written. Frees
+ * the optimizer, which has no parameters yet. Returns the exit code. */
+int wg__dry_run(wg__run *r, wg_trainer_options options, wg_optimizer *optimizer);
 
 #endif
