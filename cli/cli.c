@@ -2,7 +2,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,22 +147,7 @@ int wg__cli_agree_on_files(const char *first, const wg_setting_list *others) {
     return status;
 }
 
-/* Results are JSON objects, also where they are printed as text. A part that got no memory is
- * missing from them, and functions of Jansson take the missing part without an error. Settings are
- * JSON, too, and a setting that got no memory would keep its default, whatever the user gave. */
 bool wg__cli_work_begun, wg__cli_memory_lacked;
-
-static void *allocate_json(size_t size) {
-    void *block = malloc(size);
-    if (!block && !wg__cli_work_begun)
-        exit(wg__cli_fail("no memory is left to read the options and settings"));
-    wg__cli_memory_lacked |= !block;
-    return block;
-}
-
-void wg__cli_watch_memory(void) {
-    json_set_alloc_funcs(allocate_json, free);
-}
 
 /* Holds back the parser's output until all ranks have parsed; rank 0 prints it once. */
 static struct reading {

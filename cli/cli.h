@@ -57,12 +57,11 @@ const char *wg__cli_op_name(int index);
 /* From now on a line `wengert --complete WORD...' is not run: see options.c. */
 void wg__cli_begin_completion(int *argc, char ***argv);
 
-/* Watches the memory of JSON from now on. While the arguments are read, a failed allocation ends
- * the process with one line, since a setting may be missing. Once wg__cli_read has set
- * wg__cli_work_begun, there may be files to remove: a failed allocation then only sets
- * wg__cli_memory_lacked, and the verb fails at its end. */
+/* While the arguments are read, a failed allocation of JSON ends the process with one line (main.c),
+ * since a setting may be missing. Once wg__cli_read has set wg__cli_work_begun, there may be files
+ * to remove: a failed allocation then only sets wg__cli_memory_lacked, and the verb fails at its
+ * end. */
 extern bool wg__cli_work_begun, wg__cli_memory_lacked;
-void wg__cli_watch_memory(void);
 
 /* Calls `take` for each line of a text file that is not blank, up to `limit` of them (0: all),
  * until it fails. -1 with [what `take` gives; NOT_FOUND, IO; FORMAT for a NUL, or a file without

@@ -109,10 +109,7 @@ int wg__drawing_read_published(wg__drawing *drawing, const char *path) {
     return status;
 }
 
-const char *wg__generation_end_name(wg_generation_end end) {
-    static const char *const names[] = {"stop", "length", "positions", "cancelled"};
-    return names[end];
-}
+const char *const wg__generation_ends[] = {"stop", "length", "positions", "cancelled"};
 
 #define BEAM(member) offsetof(wg_beam_options, member)
 

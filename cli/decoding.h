@@ -30,8 +30,8 @@ bool wg__drawing_given(const wg__drawing *drawing);
  * stored in the checkpoint. -1 with [FORMAT for a value that is none, IO] */
 int wg__drawing_read_published(wg__drawing *drawing, const char *path);
 
-/* "stop", "length", "positions" or "cancelled": why a text ended. */
-const char *wg__generation_end_name(wg_generation_end end);
+/* "stop", "length", "positions" and "cancelled": why a text ended, by wg_generation_end. */
+extern const char *const wg__generation_ends[];
 
 /* The options of a beam search; their struct is a wg_beam_options. */
 extern const wg_setting_table wg__beam_options;

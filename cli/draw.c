@@ -255,8 +255,6 @@ int wg__run_history_read(wg__run_history *run, const char *path) {
     if (result == 0)
         result = wg_history_get(&run->evaluation, file, WG_HISTORY_EVALUATION);
     wg_checkpoint_close(file);
-    if (result == 0 && !wg__has_panel(run, WG__PANEL_LOSSES))
-        result = wg_fail(WG_ERROR_STATE, path, "it has no training history");
     return result;
 }
 

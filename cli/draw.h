@@ -13,7 +13,7 @@ typedef struct wg__run_history {
     wg_history training, evaluation;
 } wg__run_history;
 
-/* -1 with [NOT_FOUND, IO, FORMAT; STATE for a checkpoint without a training] */
+/* Both are empty for a checkpoint without a training. -1 with [NOT_FOUND, IO, FORMAT] */
 int wg__run_history_read(wg__run_history *run, const char *path);
 void wg__run_history_clear(wg__run_history *run);
 

@@ -69,7 +69,7 @@ static json_t *filled_json(const char *text, const wg_filled *filled) {
             json_array_append_new(item, json_pack("{s:s, s:f}", "token", blank->candidates[c].text,
                                                   "probability", blank->candidates[c].probability));
         if (filled->text)
-            json_object_set_new(item, "end", json_string(wg__generation_end_name(blank->end)));
+            json_object_set_new(item, "end", json_string(wg__generation_ends[blank->end]));
         json_array_append_new(list, item);
     }
     if (filled->text)

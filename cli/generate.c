@@ -119,7 +119,7 @@ static int end_output(writer *w, const arguments *a, int status) {
                                  "text", json_stringn(w->written, w->size), "prompt_tokens",
                                  (json_int_t)w->prompt_tokens, "tokens",
                                  (json_int_t)w->text.generated, "end",
-                                 wg__generation_end_name(w->text.end)));
+                                 wg__generation_ends[w->text.end]));
     free(w->written);
     return status;
 }

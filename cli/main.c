@@ -1,5 +1,6 @@
 /* wengert VERB ARGUMENT...: finds the verb and runs it. */
 #include <errno.h>
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +33,17 @@ static const wg__verb verbs[] = {
     {NULL, NULL, NULL, false},
 };
 
+/* Results are JSON objects, also where they are printed as text. A part that got no memory is
+ * missing from them, and functions of Jansson take the missing part without an error. Settings are
+ * JSON, too, and a setting that got no memory would keep its default, whatever the user gave. */
+static void *allocate_json(size_t size) {
+    void *block = malloc(size);
+    if (!block && !wg__cli_work_begun)
+        exit(wg__cli_fail("no memory is left to read the options and settings"));
+    wg__cli_memory_lacked |= !block;
+    return block;
+}
+
 /* Results that are not whole are a failure: a full disk, a closed pipe, no memory. */
 static int finish_output(int code) {
     if (fflush(stdout) != 0 || ferror(stdout)) {
@@ -52,7 +64,7 @@ int main(int argc, char **argv) {
         .doc = "Trains and runs transformers on the CPU, and checks gradients.\v",
         .verbs = verbs,
     };
-    wg__cli_watch_memory();
+    json_set_alloc_funcs(allocate_json, free);
     argv[0] = "wengert"; /* also under the name of a build's wrapper */
     wg__cli_begin_completion(&argc, &argv);
     const bool advises = argc > 1 && strcmp(argv[1], "doctor") == 0;

@@ -301,9 +301,12 @@ static int draw(const char *path, const picture_plan *plan) {
 static int read_and_plot(const arguments *a, wg__run_history *runs) {
     picture_plan plan = {.arguments = a, .runs = runs};
     char *path;
-    for (int i = 0; i < a->runs.count; i++)
+    for (int i = 0; i < a->runs.count; i++) {
         if (wg__run_history_read(&runs[i], a->runs.items[i]) < 0)
             return wg__cli_fail_pending();
+        if (!wg__has_panel(&runs[i], WG__PANEL_LOSSES))
+            return wg__cli_fail("%s: it has no training history", a->runs.items[i]);
+    }
     int code = plan_panels(&plan);
     if (code)
         return code;

@@ -118,21 +118,16 @@ static int open_report(report *r) {
     if (!objective || wg__trained_load(&r->trained, objective, path) < 0)
         return -1;
     wg_module_train(r->trained.model.module, false);
-    wg_checkpoint *file = wg_checkpoint_open(path);
-    if (!file)
+    if (wg__run_history_read(&r->history, path) < 0)
         return -1;
-    r->history.path = path;
-    char *note = NULL;
-    int status = wg_history_get(&r->history.training, file, WG_HISTORY_TRAINING) < 0 ||
-                         wg_history_get(&r->history.evaluation, file, WG_HISTORY_EVALUATION) < 0
-                     ? -1
-                     : 0;
-    if (status == 0 && wg_checkpoint_has(file, "/train/note"))
-        note = wg_checkpoint_get_text(file, "/train/note");
+    wg_checkpoint *file = wg_checkpoint_open(path);
+    char *note = file && wg_checkpoint_has(file, "/train/note")
+                     ? wg_checkpoint_get_text(file, "/train/note")
+                     : NULL;
     r->settings = note ? json_loads(note, 0, NULL) : NULL;
     wg_text_free(note);
     wg_checkpoint_close(file);
-    return status < 0 || wg_error_pending() ? -1 : 0;
+    return wg_error_pending() ? -1 : 0;
 }
 
 static void card(FILE *page, const char *value, const char *name) {

@@ -181,7 +181,7 @@ static json_t *groups_json(const group *groups, int64_t count) {
     return list;
 }
 
-static int conclude_pairs(const job *j) {
+static void conclude_pairs(const job *j) {
     const int64_t files = j->arguments->files.count;
     results r = {.files = wg__cli_calloc((size_t)files, sizeof *r.files),
                  .phenomena = wg__cli_calloc(json_array_size(j->lines), sizeof *r.phenomena)};
@@ -206,10 +206,9 @@ static int conclude_pairs(const job *j) {
     }
     free(r.files);
     free(r.phenomena);
-    return 0;
 }
 
-static int conclude_text(const job *j) {
+static void conclude_text(const job *j) {
     json_t *list = j->arguments->json ? json_array() : NULL;
     wg_score all = {0};
     for (int64_t i = 0; i < j->texts.count; i++) {
@@ -236,7 +235,6 @@ static int conclude_text(const job *j) {
         wg__cli_note("%lld lines, %lld tokens: log-probability %.4f, perplexity %.4f per token",
                      (long long)j->texts.count, (long long)all.tokens, all.log_probability,
                      perplexity);
-    return 0;
 }
 
 static void report(int64_t scored, int64_t count, void *context) {
@@ -299,7 +297,8 @@ static int run(job *j) {
     wg__progress_end(&j->progress);
     if (status || !wg__cli_leads())
         return status;
-    return a->text ? conclude_text(j) : conclude_pairs(j);
+    (a->text ? conclude_text : conclude_pairs)(j);
+    return 0;
 }
 
 int wg__verb_score(int argc, char **argv) {

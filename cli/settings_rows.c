@@ -9,9 +9,7 @@
 #include "models/internal.h"
 
 static const char *schedule_name(int kind) {
-    return wg_schedule_find(wg__schedule_name((wg_schedule_kind)kind)) == kind
-               ? wg__schedule_name((wg_schedule_kind)kind)
-               : NULL;
+    return kind < WG_SCHEDULE_OWN ? wg__schedule_name((wg_schedule_kind)kind) : NULL;
 }
 
 #define TEXT(member) offsetof(wg__text_settings, member)

@@ -16,27 +16,22 @@ static const char *model_name(int index) {
     return type ? type->name : NULL;
 }
 
-static const char *objective_name(bool finetunes, int index) {
+static wg__run run; /* of the verb that the process runs */
+
+/* The objectives of `pretrain', or the tasks of `finetune'. */
+static const char *objective_name(int index) {
     const wg_objective *objective;
     for (int i = 0; (objective = wg_objective_at(i)); i++)
-        if (objective->finetunes == finetunes && index-- == 0)
+        if (objective->finetunes == run.finetunes && index-- == 0)
             return objective->name;
     return NULL;
-}
-
-static const char *pretraining_name(int index) {
-    return objective_name(false, index);
-}
-
-static const char *task_name(int index) {
-    return objective_name(true, index);
 }
 
 #define RUN(member) offsetof(wg__run, member)
 
 static const wg_setting pretrain_rows[] = {
     {"model", WG_SETTING_TEXT, RUN(model_name), .word = true, .choice = model_name},
-    {"objective", WG_SETTING_TEXT, RUN(objective_name), .choice = pretraining_name,
+    {"objective", WG_SETTING_TEXT, RUN(objective_name), .choice = objective_name,
      .argument = "NAME", .help = "Train the model by this objective instead of its usual one"},
     {"show-batch", WG_SETTING_FLAG, RUN(show_batch),
      .help = "Print the first batch as tables of tokens, positions, what they predict and what "
@@ -44,7 +39,7 @@ static const wg_setting pretrain_rows[] = {
 };
 
 static const wg_setting finetune_rows[] = {
-    {"task", WG_SETTING_TEXT, RUN(objective_name), .choice = task_name, .argument = "NAME",
+    {"task", WG_SETTING_TEXT, RUN(objective_name), .choice = objective_name, .argument = "NAME",
      .help = "The task to learn: one of the tasks below"},
 };
 
@@ -147,8 +142,7 @@ static const char *text_of(const wg__line *line, const char *name) {
     return text;
 }
 
-static void choose_objective(wg__run *r, const char *option, const char *name,
-                             const char *(*names)(int index)) {
+static void choose_objective(wg__run *r, const char *option, const char *name) {
     char list[256], suggestion[96];
     r->objective = wg_objective_find(name);
     wg_error_clear();
@@ -157,8 +151,8 @@ static void choose_objective(wg__run *r, const char *option, const char *name,
                        name);
     if (!r->objective || r->objective->finetunes != r->finetunes)
         wg__cli_misuse("--%s: there is no '%s'; %s are there%s", option, name,
-                       wg__cli_names(list, sizeof list, names),
-                       wg__cli_suggestion(suggestion, sizeof suggestion, name, names));
+                       wg__cli_names(list, sizeof list, objective_name),
+                       wg__cli_suggestion(suggestion, sizeof suggestion, name, objective_name));
 }
 
 /* The model and its objective: by --objective, by the resumed run, or the usual one. */
@@ -178,7 +172,7 @@ static void choose_pretraining(wg__run *r, wg__line *line) {
                        wg__cli_suggestion(suggestion, sizeof suggestion, model, model_name));
     r->objective = wg_objective_find(r->type->objectives);
     if (name) {
-        choose_objective(r, "objective", name, pretraining_name);
+        choose_objective(r, "objective", name);
     } else if (out && text_of(line, "resume")) { /* a missing file is an error later */
         const wg_objective *begun = wg_objective_of(out);
         wg_error_clear();
@@ -230,7 +224,7 @@ static void apply_defaults(wg__run *r, const char *json) {
     wg__config_free(record);
 }
 
-/* Appends "; gpt 0.1" for a record whose runs differ. */
+/* Appends "; gpt 0.1" for a record whose runs have another default. */
 static void print_record(FILE *stream, const char *name, const char *json, const char *setting,
                          bool *any) {
     json_t *object = json ? json_loads(json, 0, NULL) : NULL;
@@ -245,19 +239,14 @@ static void print_record(FILE *stream, const char *name, const char *json, const
     json_decref(object);
 }
 
-static void print_records(const wg_setting *row, FILE *stream, bool finetunes, bool *any) {
+static void print_records(const wg_setting *row, FILE *stream, bool *any) {
     const wg_model_type *type;
     const wg_objective *objective;
-    for (int i = 0; !finetunes && (type = wg_model_type_at(i)); i++)
+    for (int i = 0; !run.finetunes && (type = wg_model_type_at(i)); i++)
         print_record(stream, type->name, type->training, row->name, any);
     for (int i = 0; (objective = wg_objective_at(i)); i++)
-        if (objective->finetunes == finetunes)
+        if (objective->finetunes == run.finetunes)
             print_record(stream, objective->name, objective->defaults, row->name, any);
-}
-
-static void print_pretraining(const wg_setting *row, FILE *stream, bool *any) {
-    const wg_model_type *type;
-    print_records(row, stream, false, any);
     for (int t = 0; row->choice == wg__model_preset_name && (type = wg_model_type_at(t)); t++)
         for (int i = 0; type->presets[i].name; i++)
             fprintf(stream, "%s%s%s",
@@ -267,29 +256,17 @@ static void print_pretraining(const wg_setting *row, FILE *stream, bool *any) {
                     type->presets[i].name, i == 0 ? " (the default)" : "");
 }
 
-static void print_tuning(const wg_setting *row, FILE *stream, bool *any) {
-    print_records(row, stream, true, any);
-}
-
-static void list_objectives(bool finetunes) {
-    const wg_objective *objective;
-    for (int i = 0; (objective = wg_objective_at(i)); i++)
-        if (objective->finetunes == finetunes)
-            printf("  %-15s %s\n", objective->name, objective->title);
-}
-
-static void list_models(void) {
+static void list_objectives(void) {
     const wg_model_type *type;
-    puts("Models:");
-    for (int i = 0; (type = wg_model_type_at(i)); i++)
+    const wg_objective *objective;
+    puts(run.finetunes ? "Tasks:" : "Models:");
+    for (int i = 0; !run.finetunes && (type = wg_model_type_at(i)); i++)
         printf("  %-11s %s; %s\n", type->name, type->title, type->objectives);
-    puts("\nObjectives:");
-    list_objectives(false);
-}
-
-static void list_tasks(void) {
-    puts("Tasks:");
-    list_objectives(true);
+    if (!run.finetunes)
+        puts("\nObjectives:");
+    for (int i = 0; (objective = wg_objective_at(i)); i++)
+        if (objective->finetunes == run.finetunes)
+            printf("  %-15s %s\n", objective->name, objective->title);
 }
 
 /* Reads the line. MODEL, --objective and --task come first, because they decide about the rows. */
@@ -314,7 +291,7 @@ static void read_line(wg__run *r, const wg__usage *usage, int argc, char **argv)
     if (!r->finetunes)
         choose_pretraining(r, &line);
     else if (text_of(&line, "task"))
-        choose_objective(r, "task", text_of(&line, "task"), task_name);
+        choose_objective(r, "task", text_of(&line, "task"));
     if (!r->objective) { /* other errors of the line come first */
         wg__cli_assign(&line, &s->all);
         wg__cli_misuse("--task NAME is missing: what shall the model learn?");
@@ -352,8 +329,8 @@ static const wg__usage pretrain_usage = {
         "the step and saves; --resume goes on with the same bits as an uninterrupted run.\n\n"
         "At the end the loss on held-out text is printed, beside the loss of predicting each word "
         "or token by its frequency.",
-    .list = list_models,
-    .print_more = print_pretraining,
+    .list = list_objectives,
+    .print_more = print_records,
 };
 
 static const wg__usage finetune_usage = {
@@ -371,19 +348,17 @@ static const wg__usage finetune_usage = {
         "0=bad --verbalizer 1=good --train train.tsv --eval dev.tsv --out tuned.h5\n\n"
         "`wengert eval NEW.h5 --corpus FILE' measures the model on another file of the form, and "
         "writes what it predicts by --predictions.",
-    .list = list_tasks,
-    .print_more = print_tuning,
+    .list = list_objectives,
+    .print_more = print_records,
 };
 
 int wg__verb_train(int argc, char **argv) {
-    static wg__run run;
     wg__run *r = &run;
     r->finetunes = strcmp(argv[0], "wengert finetune") == 0;
     read_line(r, r->finetunes ? &finetune_usage : &pretrain_usage, argc, argv);
-    wg_group *group = wg__cli_group;
     bool *deterministic = &r->settings.training.deterministic;
     wg__cli_use_threads((int)wg__threads_given);
-    wg__group_set_timeout(group, 0); /* one rank may take long to read its text */
+    wg__group_set_timeout(wg__cli_group, 0); /* one rank may take long to read its text */
     const bool writes = !r->show_batch && !r->dry_run && wg__cli_leads();
     int code = writes ? wg__run_check_output(r) : 0;
     if (code == 0 && r->resume && wg__run_read_note(r) < 0)
@@ -411,14 +386,7 @@ int wg__verb_train(int argc, char **argv) {
     }
     if (code == 0) {
         wg__cli_work_begun = true;
-        if (r->dry_run && wg_group_size(group) > 1)
-            code = wg__cli_fail("--dry-run measures one process; leave out mpirun");
-        else if (r->dry_run)
-            code = wg__run_dry(r);
-        else if (!r->show_batch)
-            code = wg__run_train(r);
-        else
-            code = wg__cli_leads() ? wg__run_show_batch(r) : 0;
+        code = wg__run_start(r);
     }
     wg__run_clear(r);
     return code;
