@@ -41,7 +41,7 @@ static const wg_setting rows[] = {
     WG__ONLY("tie_word_embeddings", "true"),
 };
 
-static void sizes_of(const void *measured, wg_model_sizes *sizes) {
+void wg__bert_sizes(const void *measured, wg_model_sizes *sizes) {
     const wg_bert_config *config = measured;
     sizes->pad_id = config->pad_token_id;
     sizes->segments = config->type_vocab_size;
@@ -252,7 +252,7 @@ const wg_model_type wg_bert_type = {
                 "\"num_attention_heads\": 2, \"intermediate_size\": 6, "
                 "\"max_position_embeddings\": 5}",
     .objectives = "masked-lm",
-    .sizes = sizes_of,
+    .sizes = wg__bert_sizes,
     .config = wg__encoder_config,
     .names = {.architecture = "BertForPreTraining",
               .classifier = "BertForSequenceClassification",

@@ -78,6 +78,9 @@ wg_tensor *wg__bert_forward(wg_module *bert, const wg_model_inputs *inputs);
  * must have a pooler. [scope; SHAPE, DTYPE] */
 wg_tensor *wg__bert_pool(wg_module *bert, wg_tensor *sequence, wg_tensor *keep);
 
+/* The wg_model_type.sizes of types whose configuration begins with a wg_bert_config. */
+void wg__bert_sizes(const void *config, wg_model_sizes *sizes);
+
 /* The masked language model's head on a BERT: logits = decoder(LayerNorm(act(dense(hidden)))). */
 typedef struct wg_bert_predictions {
     wg_module module;

@@ -76,14 +76,6 @@ static int check(const void *checked) {
     return 0;
 }
 
-static void sizes_of(const void *measured, wg_model_sizes *sizes) {
-    const wg_bert_config *config = &((const wg_roberta_config *)measured)->bert;
-    sizes->segments = config->type_vocab_size;
-    sizes->head_dropout = config->hidden_dropout_prob;
-    sizes->pools_first = true;
-    sizes->head_init = (wg_initializer){WG_INIT_TRUNCATED_NORMAL, config->initializer_range};
-}
-
 static void *encoder_new(wg_module *parent, const char *name, const void *from, bool pooler) {
     const wg_roberta_config *config = from;
     if (wg__model_config_check(&wg_roberta_type, config) < 0)
@@ -159,7 +151,7 @@ const wg_model_type wg_roberta_type = {
                 "\"max_position_embeddings\": 7}",
     .objectives = "masked-lm",
     .check = check,
-    .sizes = sizes_of,
+    .sizes = wg__bert_sizes,
     .config = wg__encoder_config,
     .names = {.architecture = "RobertaForMaskedLM",
               .classifier = "RobertaForSequenceClassification",

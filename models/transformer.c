@@ -199,18 +199,6 @@ static void *layer_new(wg_module *parent, const char *name, int64_t index, const
     return wg_module_finish(module);
 }
 
-static void add_layers(wg_module *module, const char *name, int64_t count, const layer_kind *kind,
-                       wg_transformer_stack *stack) {
-    char path[64];
-    snprintf(path, sizeof path, "%s.layers", name);
-    stack->layers = wg__layers_new(module, path, count, layer_new, kind);
-    stack->layer_count = stack->layers ? count : 0;
-    if (!kind->config->normalize_before)
-        return;
-    snprintf(path, sizeof path, "%s.layer_norm", name);
-    stack->norm = wg_layer_norm_new(module, path, kind->config->d_model, NULL);
-}
-
 /* Vectors of variance 1/C: words times sqrt(C), and logits of normalized vectors, begin at size 1.
  */
 static wg_embedding *table_new(wg_module *module, const char *name, int64_t count, int64_t width) {
@@ -218,11 +206,21 @@ static wg_embedding *table_new(wg_module *module, const char *name, int64_t coun
     return wg_embedding_new(module, name, count, width, &options);
 }
 
-static void add_positions(wg_transformer *model, const char *name, wg_transformer_stack *stack) {
-    const wg_transformer_config *config = &model->config;
+/* The learned positions, the layers and the last norm of a stack. */
+static void add_layers(wg_module *module, const char *name, int64_t count, const layer_kind *kind,
+                       wg_transformer_stack *stack) {
+    const wg_transformer_config *config = kind->config;
+    const int64_t width = config->d_model;
+    char path[64];
+    snprintf(path, sizeof path, "%s.embed_positions", name);
     if (!config->static_position_embeddings)
-        stack->positions =
-            table_new(&model->module, name, config->max_position_embeddings, config->d_model);
+        stack->positions = table_new(module, path, config->max_position_embeddings, width);
+    snprintf(path, sizeof path, "%s.layers", name);
+    stack->layers = wg__layers_new(module, path, count, layer_new, kind);
+    stack->layer_count = stack->layers ? count : 0;
+    snprintf(path, sizeof path, "%s.layer_norm", name);
+    if (config->normalize_before)
+        stack->norm = wg_layer_norm_new(module, path, width, NULL);
 }
 
 void *wg__transformer_new(const void *from, uint64_t seed) {
@@ -237,7 +235,6 @@ void *wg__transformer_new(const void *from, uint64_t seed) {
                      decoder = {config, config->decoder_attention_heads, config->decoder_ffn_dim,
                                 true};
     model->encoder.words = table_new(module, "encoder.embed_tokens", config->vocab_size, width);
-    add_positions(model, "encoder.embed_positions", &model->encoder);
     add_layers(module, "encoder", config->encoder_layers, &encoder, &model->encoder);
     if (!config->share_encoder_decoder_embeddings)
         model->decoder.words =
@@ -249,7 +246,6 @@ void *wg__transformer_new(const void *from, uint64_t seed) {
             wg_module_tie(second, "weight", model->encoder.words->weight);
         model->decoder.words = second ? model->encoder.words : NULL;
     }
-    add_positions(model, "decoder.embed_positions", &model->decoder);
     add_layers(module, "decoder", config->decoder_layers, &decoder, &model->decoder);
     if (model->decoder.words) {
         const wg_linear_options tied = {.no_bias = true,
