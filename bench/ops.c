@@ -16,8 +16,12 @@ typedef struct arguments {
     wg_setting_list ops; /* names; none: all that have a large sample */
 } arguments;
 
+static const char *op_name(int index) {
+    return index < wg_op_count() ? wg_op_at(index)->name : NULL;
+}
+
 static const wg_setting options[] = {
-    {"ops", WG_SETTING_TEXTS, WG__AT(ops), .word = true, .choice = wg__cli_op_name},
+    {"ops", WG_SETTING_TEXTS, WG__AT(ops), .word = true, .choice = op_name},
     {"seconds", WG_SETTING_NUMBER, WG__AT(seconds), .high = 3600, .standard = "0.1",
      .argument = "X", .help = "How long each op is timed in each direction"},
     {"small", WG_SETTING_FLAG, WG__AT(small),
@@ -42,9 +46,8 @@ static void check(const void *values) {
     for (int64_t i = 0; i < a->ops.count; i++) {
         const char *name = a->ops.items[i];
         if (!op_at(a, i))
-            wg__cli_misuse(
-                "there is no op '%s'; wengert bench ops without one lists them%s", name,
-                wg__cli_suggestion(suggestion, sizeof suggestion, name, wg__cli_op_name));
+            wg__cli_misuse("there is no op '%s'; wengert bench ops without one lists them%s", name,
+                           wg__cli_suggestion(suggestion, sizeof suggestion, name, op_name));
         if (!a->small && !op_at(a, i)->bench)
             wg__cli_misuse("%s is not timed: it moves or computes too little; with --small it is",
                            name);

@@ -14,7 +14,6 @@
 #include "base/error.h"
 #include "base/internal.h"
 #include "base/array.h"
-#include "tensor/op.h"
 
 static const char *name_by_index(const void *name, int index) {
     return (*(const char *(*const *)(int))name)(index);
@@ -31,10 +30,6 @@ const char *wg__cli_names(char *list, size_t size, const char *(*name)(int index
     for (int i = 0; name(i) && length < size; i++)
         length += (size_t)snprintf(list + length, size - length, "%s%s", i ? ", " : "", name(i));
     return list;
-}
-
-const char *wg__cli_op_name(int index) {
-    return index < wg_op_count() ? wg_op_at(index)->name : NULL;
 }
 
 wg_group *wg__cli_group;

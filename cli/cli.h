@@ -51,9 +51,6 @@ int wg__cli_write_file(const char *path, const void *bytes, size_t size);
  * are NULL are skipped. Returns the exit code, 1 after a message. */
 int wg__cli_check_distinct(const char *out, int64_t count, const char *const *inputs);
 
-/* The name of the index-th op, or NULL. */
-const char *wg__cli_op_name(int index);
-
 /* From now on a line `wengert --complete WORD...' is not run: see options.c. */
 void wg__cli_begin_completion(int *argc, char ***argv);
 

@@ -104,14 +104,6 @@ static void print_json(const arguments *a, const wg_corpus_report *r) {
     wg__print_json(JSON_INDENT(2), object);
 }
 
-/* ", 1.25 % of the characters" */
-typedef char share_text[64];
-
-static const char *characters_text(share_text text, int64_t characters, int64_t of) {
-    snprintf(text, sizeof(share_text), ", %.2f %% of the characters", 100 * share(characters, of));
-    return text;
-}
-
 static void print_repeated(const arguments *a, const char *name, const wg_corpus_finding *found,
                            int64_t of, const char *of_characters, const char *advice) {
     printf("%-12s %lld of %lld are repeated (%.2f %%%s)", name, (long long)found->count,
@@ -132,17 +124,19 @@ static void print_text(const arguments *a, const wg_corpus_report *r) {
     printf("text         %lld characters, %lld bytes; %lld lines in %lld documents\n",
            (long long)r->characters, (long long)r->bytes, (long long)r->lines.count,
            (long long)r->documents.count);
-    share_text of_characters;
-    print_repeated(a, "lines", &r->repeated_lines, r->lines.count,
-                   characters_text(of_characters, r->repeated_characters, r->characters),
+    char of_characters[64];
+    snprintf(of_characters, sizeof of_characters, ", %.2f %% of the characters",
+             100 * share(r->repeated_characters, r->characters));
+    print_repeated(a, "lines", &r->repeated_lines, r->lines.count, of_characters,
                    "drop those that are no headings: a model learns repeated lines by heart");
     print_repeated(a, "documents", &r->repeated_documents, r->documents.count, "",
                    "drop all but one of each");
     if (a->held_out)
-        printf("held out     %lld of %lld lines are in the text, too (%.2f %%%s)",
+        printf("held out     %lld of %lld lines are in the text, too (%.2f %%, %.2f %% of the "
+               "characters)",
                (long long)r->overlap.count, (long long)r->held_out_lines,
                100 * share(r->overlap.count, r->held_out_lines),
-               characters_text(of_characters, r->overlap_characters, r->held_out_characters));
+               100 * share(r->overlap_characters, r->held_out_characters));
     if (a->held_out && r->overlap.count > 0)
         printf(", first %s:%lld\n  -> remove them from one of the texts: do not measure a model on "
                "its training text",

@@ -144,8 +144,10 @@ void wg__draw_curves(FILE *file, const wg__run_history *run, wg__panel_kind kind
             draw_curve(file, &a, &curves[i]);
         fputs("</svg>\n", file);
     }
-    for (int i = 0; i < count; i++)
-        wg__curve_clear(&curves[i].curve);
+    for (int i = 0; i < count; i++) {
+        free(curves[i].curve.steps);
+        free(curves[i].curve.values);
+    }
 }
 
 void wg__draw_histogram(FILE *file, const char *name, int64_t count, const float *values,
@@ -332,12 +334,6 @@ wg__curve wg__curve_of(const wg_history *history, const char *metric, double smo
         curve.count = kept;
     free(weights);
     return curve;
-}
-
-void wg__curve_clear(wg__curve *curve) {
-    free(curve->steps);
-    free(curve->values);
-    *curve = (wg__curve){0};
 }
 
 const char *wg__metric_title(const char *metric, char *text, size_t size) {

@@ -33,9 +33,8 @@ typedef struct wg__curve {
 
 /* The finite values of a column; {0} if it is not there. Each is the mean over the last `smooth`
  * steps (1: itself), and where there are more than `most` of them, stretches of them become their
- * mean. Freed with wg__curve_clear. */
+ * mean. The caller frees steps and values. */
 wg__curve wg__curve_of(const wg_history *history, const char *metric, double smooth, int64_t most);
-void wg__curve_clear(wg__curve *curve);
 
 /* "mlm loss" of "mlm_loss"; of a path its name without folder and .h5. Written into `text`. */
 const char *wg__metric_title(const char *metric, char *text, size_t size);

@@ -152,7 +152,8 @@ static void write_blocks(FILE *gnuplot, const char *kind, int run, const wg_hist
         for (int64_t i = 0; i < curve.count; i++)
             fprintf(gnuplot, "%.9g %.9g\n", curve.steps[i], curve.values[i]);
         fputs("EOD\n", gnuplot);
-        wg__curve_clear(&curve);
+        free(curve.steps);
+        free(curve.values);
     }
 }
 
