@@ -96,12 +96,10 @@ void wg__module_path(const void *of, char *text, size_t size) {
 }
 
 int wg_module_requires_grad(wg_module *module, bool wanted) {
-    for (wg_slot *slot = module->first_slot; slot; slot = slot->next)
-        if (slot->kind == WG_SLOT_PARAMETER && wg_set_requires_grad(slot->tensor, wanted) < 0)
-            return -1;
-    for (wg_module *child = module->first_child; child; child = child->next_sibling)
-        if (wg_module_requires_grad(child, wanted) < 0)
-            return -1;
+    for (wg_module *m = module; m; m = wg__module_next(module, m))
+        for (wg_slot *slot = m->first_slot; slot; slot = slot->next)
+            if (slot->kind == WG_SLOT_PARAMETER && wg_set_requires_grad(slot->tensor, wanted) < 0)
+                return -1;
     return 0;
 }
 
@@ -397,14 +395,14 @@ wg_tensor *wg_module_tie(wg_module *module, const char *name, wg_tensor *paramet
 void wg_module_no_decay(wg_module *module, const char *name) {
     if (!module || wg_error_pending())
         return;
-    for (wg_slot *slot = module->first_slot; slot; slot = slot->next) {
-        if (strcmp(slot->name, name) == 0) {
-            slot->no_decay = true;
-            return;
-        }
-    }
-    wg_fail(WG_ERROR_NOT_FOUND, "module_no_decay", "module \"%s\" has no \"%s\"", module->name,
-            name);
+    wg_slot *slot = module->first_slot;
+    while (slot && strcmp(slot->name, name) != 0)
+        slot = slot->next;
+    if (slot)
+        slot->no_decay = true;
+    else
+        wg_fail(WG_ERROR_NOT_FOUND, "module_no_decay", "module \"%s\" has no \"%s\"", module->name,
+                name);
 }
 
 /* ---- The tree as a whole ---- */
@@ -417,25 +415,19 @@ wg_state_dict *wg_module_state(wg_module *module) {
         for (wg_slot *slot = m->first_slot; slot; slot = slot->next)
             count++;
     wg_state_dict *state = wg__calloc(1, sizeof *state);
-    if (!state)
-        return NULL;
-    state->entries = wg__calloc((size_t)count + 1, sizeof *state->entries);
-    if (!state->entries) {
-        wg__free(state);
-        return NULL;
-    }
-    for (wg_module *m = module; m; m = wg__module_next(module, m)) {
-        for (wg_slot *slot = m->first_slot; slot; slot = slot->next) {
-            wg_state_entry *entry = &state->entries[state->count++];
-            entry->slot = slot;
-            entry->path = compose_path(module, m, slot->name);
-            if (!entry->path) {
-                wg_state_dict_free(state);
-                return NULL;
-            }
+    if (state)
+        state->entries = wg__calloc((size_t)count + 1, sizeof *state->entries);
+    bool made = state && state->entries;
+    for (wg_module *m = module; m && made; m = wg__module_next(module, m))
+        for (wg_slot *slot = m->first_slot; slot && made; slot = slot->next) {
+            char *path = compose_path(module, m, slot->name);
+            state->entries[state->count++] = (wg_state_entry){path, slot};
+            made = path != NULL;
         }
-    }
-    return state;
+    if (made)
+        return state;
+    wg_state_dict_free(state);
+    return NULL;
 }
 
 void wg_state_dict_free(wg_state_dict *state) {
