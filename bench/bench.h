@@ -42,8 +42,8 @@ typedef struct wg__workload {
     bool recompute;          /* layers run again in backward, to keep less */
     int bf16;                /* products in mixed precision; of wg__product_dtype_name */
     const char *rule;        /* the name of the optimizer; NULL: "adamw" */
-    bool usual_rule;         /* instead, where `rule` is NULL: the one that `pretrain' takes, which
-                              * is then in `rule` */
+    bool usual_rule;         /* if `rule` is NULL: choose the optimizer of `pretrain', and store its
+                              * name in `rule` */
 
     wg_dtype dtype;            /* of products */
     const wg_model_type *type; /* NULL: mlp */

@@ -54,8 +54,8 @@ int wg__cli_check_distinct(const char *out, int64_t count, const char *const *in
 /* From now on a line `wengert --complete WORD...' is not run: see options.c. */
 void wg__cli_begin_completion(int *argc, char ***argv);
 
-/* While the arguments are read, a failed allocation of JSON ends the process with one line (main.c),
- * since a setting may be missing. Once wg__cli_read has set wg__cli_work_begun, there may be files
+/* While the arguments are read, a failed allocation of JSON ends the process with one line, since a
+ * setting may be missing (main.c). Once wg__cli_read has set wg__cli_work_begun, there may be files
  * to remove: a failed allocation then only sets wg__cli_memory_lacked, and the verb fails at its
  * end. */
 extern bool wg__cli_work_begun, wg__cli_memory_lacked;

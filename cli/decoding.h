@@ -16,8 +16,8 @@ typedef struct wg__drawing {
     wg_sampling sampling;
     wg_generator generator; /* at the seed */
     int64_t max_tokens;     /* 0: not given */
-    int64_t usual_tokens;   /* where it is not; 0: as the verb has it */
-    bool published;         /* the model's publisher says how tokens are drawn */
+    int64_t usual_tokens;   /* the publisher's default of max_tokens; 0: the verb's default */
+    bool published;         /* the publisher's generation_config.json has an option of drawing */
 } wg__drawing;
 
 /* The options of drawing; their struct is a wg__drawing. */

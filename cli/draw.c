@@ -260,11 +260,6 @@ int wg__run_history_read(wg__run_history *run, const char *path) {
     return result;
 }
 
-void wg__run_history_clear(wg__run_history *run) {
-    wg_history_clear(&run->training);
-    wg_history_clear(&run->evaluation);
-}
-
 bool wg__belongs(const wg__run_history *run, const char *metric, wg__panel_kind which) {
     bool has_parts = false;
     if (which == WG__PANEL_ACCURACIES)

@@ -7,7 +7,7 @@
 
 /* ---- The curves of a run: metrics by step, in training and on held-out text ---- */
 
-/* The history of a checkpoint. {0} is none. */
+/* The history of a checkpoint. {0} is none. wg_history_clear frees both. */
 typedef struct wg__run_history {
     const char *path;
     wg_history training, evaluation;
@@ -15,7 +15,6 @@ typedef struct wg__run_history {
 
 /* Both are empty for a checkpoint without a training. -1 with [NOT_FOUND, IO, FORMAT] */
 int wg__run_history_read(wg__run_history *run, const char *path);
-void wg__run_history_clear(wg__run_history *run);
 
 /* The metrics that share a pair of axes. */
 typedef enum wg__panel_kind { WG__PANEL_LOSSES, WG__PANEL_ACCURACIES } wg__panel_kind;

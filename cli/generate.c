@@ -1,4 +1,4 @@
-/* wengert generate: a text is continued, shown as it comes. */
+/* wengert generate: continues a text, and prints each token as soon as it is sampled. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -34,7 +34,7 @@ typedef struct share {
     float sum; /* of the floats read; keeps the reads from being optimized away */
 } share;
 
-/* memcpy of so much writes past the caches. */
+/* memcpy of a share this large writes to memory without filling the caches. */
 static void *copy_share(void *argument) {
     share *own = argument;
     memcpy(own->to, own->from, own->bytes);

@@ -31,7 +31,7 @@ typedef struct arguments {
     const char *out;
 } arguments;
 
-/* Logarithmic ones. */
+/* The bits of logarithmic axes. */
 enum { LOG_X = 1, LOG_Y = 2 };
 
 static const char *axes_name(int index) {
@@ -336,7 +336,9 @@ int wg__verb_plot(int argc, char **argv) {
     static wg__run_history runs[MOST_RUNS];
     wg__cli_read(&usage, argc, argv);
     const int code = read_and_plot(&a, runs);
-    for (int i = 0; i < a.runs.count; i++)
-        wg__run_history_clear(&runs[i]);
+    for (int i = 0; i < a.runs.count; i++) {
+        wg_history_clear(&runs[i].training);
+        wg_history_clear(&runs[i].evaluation);
+    }
     return code;
 }

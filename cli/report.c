@@ -501,7 +501,8 @@ int wg__verb_report(int argc, char **argv) {
             code = wg__cli_write_file(a.out, bytes, size);
         free(bytes);
     }
-    wg__run_history_clear(&r.history);
+    wg_history_clear(&r.history.training);
+    wg_history_clear(&r.history.evaluation);
     json_decref(r.settings);
     wg__trained_clear(&r.trained);
     return code;

@@ -78,10 +78,10 @@ typedef struct wg__run {
 
     /* Made by the run: */
     char command[64];     /* that resumes the run */
-    int64_t steps_before; /* of a resumed run: how long it was to be; 0 */
+    int64_t steps_before; /* of a resumed run: the steps that it was planned for; else 0 */
     char *note;           /* the settings as text */
-    char *best;           /* where the best checkpoint goes; NULL: nowhere */
-    char *stem;           /* of RUN.h5, for checkpoints that are kept; NULL: none is */
+    char *best;           /* the path of --keep-best; NULL: not given */
+    char *stem;           /* of RUN.h5, for the paths of --keep-every; NULL: not given */
     wg_tokenizer *tokenizer;
     wg_model model;
     wg_dataset *text, *held_out;
@@ -108,8 +108,8 @@ int wg__run_start(wg__run *r);
 void wg__run_clear(wg__run *r);
 
 /* --dry-run: trains for a few steps, which change the model in memory, and prints the memory and
- * time that the run would take. `options` are the run's; files that they name are not written. Frees
- * the optimizer, which has no parameters yet. Returns the exit code. */
+ * time that the run would take. `options` are the run's, but no file is written. Frees the
+ * optimizer, which has no parameters yet. Returns the exit code. */
 int wg__dry_run(wg__run *r, wg_trainer_options options, wg_optimizer *optimizer);
 
 #endif

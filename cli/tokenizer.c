@@ -290,7 +290,7 @@ static const wg_setting pack_rows[] = {
     {"pairs", WG_SETTING_FLAG, PACKING(pairs), .excludes = "sentences",
      .help = "The texts are pairs of files, SOURCE TARGET..., parallel line by line, for a "
              "Transformer that translates"},
-    /* As `pretrain' holds out. */
+    /* The default is the share that `pretrain' holds out. */
     {"hold-out", WG_SETTING_NUMBER, PACKING(hold_out), .high = 0.99, .standard = "0.1",
      .argument = "X",
      .help = "Hold out this share of each file at its end; 0: nothing, then pretrain needs --eval"},

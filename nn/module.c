@@ -166,7 +166,7 @@ void *wg_module_new(wg_module *parent, const char *name, size_t size) {
     return module;
 }
 
-/* The parent of modules that were freed, where lifetimes are checked. */
+/* Freed modules get this parent if lifetimes are checked, so that freeing one twice is an error. */
 static wg_module freed;
 
 /* `destroy` runs first, while the children that the type may point into are still there. */

@@ -59,7 +59,7 @@ struct wg_trainer {
     int64_t weight_capacity;
     wg_history training, evaluations;
     double begun;     /* the time when this part of the run began */
-    int64_t begun_at; /* and its step */
+    int64_t begun_at; /* the step at that time */
     double last_save;
     int64_t draws; /* random numbers that a batch draws from the module; -1: not known yet */
     wg__exchange_plan *exchange; /* of the gradients; NULL: a single rank */

@@ -71,7 +71,7 @@ static int check(const wg_beam_model *model, int64_t sentences, const int64_t *m
                : check_token("end_id", options->end_id, model);
 }
 
-/* How many tokens a hypothesis of that sentence may have, the end included. */
+/* The largest number of tokens of a hypothesis, the end included. */
 static int64_t most_tokens(const search *s, int64_t sentence) {
     const int64_t most = s->max_lengths[sentence], limit = s->options.max_length;
     return limit > 0 && limit < most ? limit : most;
