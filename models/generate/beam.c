@@ -53,14 +53,11 @@ static int check_token(const char *what, int32_t id, const wg_beam_model *model)
 static int check(const wg_beam_model *model, int64_t sentences, const int64_t *max_lengths,
                  const wg_beam_options *options) {
     if (options->beam < 0)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "beam is %lld; it must be at least 1",
-                       (long long)options->beam);
+        return wg__settings_refuse(WHERE, "beam", (double)options->beam, "at least 1");
     if (options->max_length < 0)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "max_length is %lld; it must be at least 1",
-                       (long long)options->max_length);
+        return wg__settings_refuse(WHERE, "max_length", (double)options->max_length, "at least 1");
     if (!(options->alpha >= 0 && isfinite(options->alpha)))
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "alpha is %g; it must be a number from 0 on",
-                       options->alpha);
+        return wg__settings_refuse(WHERE, "alpha", options->alpha, "a number from 0 on");
     for (int64_t i = 0; i < sentences; i++)
         if (max_lengths[i] < 1)
             return wg_fail(WG_ERROR_ARGUMENT, WHERE,

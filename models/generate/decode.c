@@ -3,6 +3,7 @@
  * Letters: R rows of the batch (texts that have not ended), T new positions, V logits. */
 #include "models/generate/decode.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "base/array.h"
@@ -15,21 +16,18 @@
 /* ---- Sampling ---- */
 
 int wg__sampling_validate(const wg_sampling *s) {
-    if (!(s->temperature >= 0 && isfinite(s->temperature)))
-        return wg_fail(WG_ERROR_ARGUMENT, "sampling", "temperature is %g; it must be 0 or more",
-                       s->temperature);
-    if (s->top_k < 0)
-        return wg_fail(WG_ERROR_ARGUMENT, "sampling", "top_k is %lld; it must be 0 or more",
-                       (long long)s->top_k);
-    if (!(s->top_p >= 0 && s->top_p <= 1))
-        return wg_fail(WG_ERROR_ARGUMENT, "sampling", "top_p is %g; it must be from 0 to 1",
-                       s->top_p);
-    if (!(s->min_p >= 0 && s->min_p <= 1))
-        return wg_fail(WG_ERROR_ARGUMENT, "sampling", "min_p is %g; it must be from 0 to 1",
-                       s->min_p);
-    if (!(s->repetition_penalty >= 0 && isfinite(s->repetition_penalty)))
-        return wg_fail(WG_ERROR_ARGUMENT, "sampling",
-                       "repetition_penalty is %g; it must be 0 or more", s->repetition_penalty);
+    const struct {
+        const char *name;
+        double value, most;
+    } rows[] = {{"temperature", s->temperature, DBL_MAX},
+                {"top_k", (double)s->top_k, DBL_MAX},
+                {"top_p", s->top_p, 1},
+                {"min_p", s->min_p, 1},
+                {"repetition_penalty", s->repetition_penalty, DBL_MAX}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (!(rows[i].value >= 0 && rows[i].value <= rows[i].most))
+            return wg__settings_refuse("sampling", rows[i].name, rows[i].value,
+                                       rows[i].most == 1 ? "from 0 to 1" : "0 or more");
     return 0;
 }
 
@@ -193,8 +191,7 @@ static int check(const decoding *d, int64_t count) {
     if (wg__sampling_validate(&options->sampling) < 0)
         return -1;
     if (options->max_tokens < 0)
-        return wg_fail(WG_ERROR_ARGUMENT, WHERE, "max_tokens is %lld; it must be 0 or more",
-                       (long long)options->max_tokens);
+        return wg__settings_refuse(WHERE, "max_tokens", (double)options->max_tokens, "0 or more");
     if (options->max_tokens == 0 && d->positions == INT64_MAX)
         return wg_fail(WG_ERROR_ARGUMENT, WHERE,
                        "max_tokens is 0, and the model has any number of positions; say how many "
