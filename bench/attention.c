@@ -1,7 +1,6 @@
 /* wengert bench attention: attention over long sequences, forward and backward, beside the
  * machine's sgemm peak, with the memory that it takes. bench/torch_attention.py times the same in
  * PyTorch. */
-#include <stdio.h>
 
 #include "base/alloc.h"
 #include "bench/bench.h"

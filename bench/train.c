@@ -1,5 +1,4 @@
 /* wengert bench train: the steps of a training beside the machine's sgemm peak. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 

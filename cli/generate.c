@@ -1,7 +1,6 @@
 /* wengert generate: continues a text, and prints each token as soon as it is sampled. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/decoding.h"
 #include "cli/output.h"

@@ -5,7 +5,6 @@
 
 #include "models/internal.h"
 #include "tensor/easy.h"
-#include "tensor/internal.h"
 
 #define WHERE "bert_config" /* in messages */
 

@@ -6,7 +6,6 @@
 #include "data/tokenizer/kind.h"
 #include "models/internal.h"
 #include "tensor/easy.h"
-#include "tensor/internal.h"
 
 #define WHERE "glm_config" /* in messages */
 

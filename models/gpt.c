@@ -4,8 +4,6 @@
 #include "models/gpt.h"
 
 #include "models/internal.h"
-#include "tensor/easy.h"
-#include "tensor/internal.h"
 
 #define WHERE "gpt_config" /* in messages */
 

@@ -3,7 +3,6 @@
 
 #include "models/internal.h"
 #include "tensor/easy.h"
-#include "tensor/internal.h"
 
 /* Two sequences of four tokens. */
 enum { B = 2, T = 4 };

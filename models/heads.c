@@ -9,7 +9,6 @@
 #include "io/internal.h"
 #include "io/weights/weights.h"
 #include "models/internal.h"
-#include "tensor/internal.h"
 #include "io/weights/file.h"
 
 #define WHERE "heads"

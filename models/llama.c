@@ -7,8 +7,6 @@
 #include <string.h>
 
 #include "models/internal.h"
-#include "tensor/easy.h"
-#include "tensor/internal.h"
 #include "io/internal.h"
 
 #define WHERE "llama_config" /* in messages */

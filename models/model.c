@@ -8,7 +8,6 @@
 #include "io/weights/adapter.h"
 #include "models/internal.h"
 #include "tensor/easy.h"
-#include "tensor/internal.h"
 
 #define WHERE "model"
 

@@ -9,7 +9,6 @@
 #include "io/internal.h"
 #include "models/internal.h"
 #include "tensor/easy.h"
-#include "tensor/internal.h"
 
 #define WHERE "modernbert_config" /* in messages */
 

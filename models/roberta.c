@@ -4,8 +4,6 @@
 #include "models/roberta.h"
 
 #include "models/internal.h"
-#include "tensor/easy.h"
-#include "tensor/internal.h"
 
 #define WHERE "roberta_config" /* in messages */
 

@@ -8,8 +8,6 @@
 
 #include "data/tokenizer/kind.h"
 #include "models/internal.h"
-#include "tensor/easy.h"
-#include "tensor/internal.h"
 
 #define WHERE "t5_config" /* in messages */
 

@@ -5,8 +5,6 @@
 
 #include "data/tokenizer/kind.h"
 #include "models/internal.h"
-#include "tensor/easy.h"
-#include "tensor/internal.h"
 
 #define WHERE "transformer_config" /* in messages */
 

@@ -7,7 +7,6 @@
 
 #include "nn/internal.h"
 #include "tensor/easy.h"
-#include "tensor/internal.h"
 #include "tensor/ops/attention/attention.h"
 
 static void add_projections(wg_multi_head_attention *attention, int64_t width,

@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "nn/internal.h"
-#include "tensor/internal.h"
 
 static wg_conv *conv_new(wg_module *parent, const char *name, int rank, bool transposed, int64_t in,
                          int64_t out, const int64_t *kernel, const wg_conv_layer_options *options) {

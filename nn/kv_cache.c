@@ -1,6 +1,5 @@
 /* The keys and values that attention has seen: see attention.h. */
 #include "nn/internal.h"
-#include "tensor/easy.h"
 #include "tensor/internal.h"
 
 void wg_kv_cache_init(wg_kv_cache *cache, int64_t capacity) {

@@ -2,7 +2,6 @@
 #include "nn/linear.h"
 
 #include "nn/internal.h"
-#include "tensor/internal.h"
 
 #include <math.h>
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "nn/internal.h"
-#include "tensor/internal.h"
 
 #define WHERE "lora"
 

@@ -3,7 +3,6 @@
 
 #include "autograd/functional.h"
 #include "nn/internal.h"
-#include "tensor/easy.h"
 
 /* Activation checkpointing keeps the inputs of a layer as a list of tensors:
  * x, 6 tensors of self-attention, 6 of attention to the memory. */

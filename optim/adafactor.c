@@ -15,8 +15,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "tensor/internal.h"
-
 /* A tensor as `matrices` of rows x columns. The units of parallel work are blocks of whole rows,
  * the same at any number of threads. */
 typedef struct layout {

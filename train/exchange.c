@@ -20,7 +20,6 @@
  * even a rank that has failed or has no batch, so that no rank waits for ever. */
 #include "train/internal.h"
 
-#include "tensor/internal.h"
 #include "tensor/span.h"
 
 enum { IN_FLIGHT = WG__BUCKETS_UNDER_WAY };

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "tensor/internal.h"
 #include "train/internal.h"
 
 enum { FIRST_CAPACITY = 1024 };

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "tensor/easy.h"
 #include "tensor/internal.h"
 #include "tensor/span.h"
 #include "data/internal.h"

@@ -2,7 +2,6 @@
 #include "train/internal.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/system.h"
 #include "tensor/internal.h"

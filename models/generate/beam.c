@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "tensor/easy.h"
-#include "tensor/internal.h"
 #include "models/internal.h"
 
 #define WHERE "beam_search"
