@@ -112,21 +112,18 @@ tests_test_models_SOURCES = \
 	tests/models/bert_heads.c \
 	tests/models/configurations.c \
 	tests/models/decode.c \
-	tests/models/decoder_configs.c \
-	tests/models/decoders.c \
 	tests/models/extremes.c \
 	tests/models/glm.c \
 	tests/models/gradients.c \
 	tests/models/language_model.c \
 	tests/models/modernbert.c \
 	tests/models/published_configs.c \
+	tests/models/pytorch.c \
 	tests/models/roberta.c \
 	tests/models/sampling.c \
 	tests/models/sizes.c \
 	tests/models/stack.c \
-	tests/models/t5.c \
 	tests/models/transformer.c \
-	tests/models/transformer_config.c \
 	tests/models/vocabulary.c \
 	$(nil)
 
@@ -146,7 +143,6 @@ tests_test_nn_SOURCES = \
 	$(nil)
 
 tests_test_objectives_SOURCES = \
-	tests/objectives/masked_lm.c \
 	tests/objectives/mlm.c \
 	tests/objectives/blank_infilling.c \
 	tests/objectives/cloze.c \
@@ -162,7 +158,7 @@ tests_test_objectives_SOURCES = \
 	tests/objectives/masked_batch.c \
 	tests/objectives/span_batch.c \
 	tests/objectives/translation_batch.c \
-	tests/objectives/accumulation.c \
+	tests/objectives/every_objective.c \
 	tests/objectives/task_run.c \
 	tests/objectives/task_run.h \
 	tests/objectives/translation.c \
@@ -205,6 +201,8 @@ tests_test_ops_SOURCES = \
 tests_test_optim_SOURCES = \
 	tests/optim/average.c \
 	tests/optim/groups.c \
+	tests/optim/leaves.c \
+	tests/optim/leaves.h \
 	tests/optim/optimizer.c \
 	tests/optim/optimizers.c \
 	tests/optim/schedule.c \

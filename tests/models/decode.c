@@ -16,46 +16,32 @@ enum { VOCAB = 40, POSITIONS = 24 };
 
 /* The weights are large, so that the next token depends on all before it. */
 static wg_model gpt_new(void) {
-    wg_gpt_config config;
-    wg_model_preset_config(&wg_gpt_type, "gpt2-tiny", &config);
-    config.vocab_size = VOCAB;
-    config.n_positions = POSITIONS;
-    config.n_embd = 16;
-    config.n_head = 4;
-    config.n_inner = 24;
-    config.initializer_range = 0.4;
-    config.bos_token_id = config.eos_token_id = 0;
-    return (wg_model){.type = &wg_gpt_type, .module = wg__gpt_new(&config, 1)};
+    return preset_model("gpt2-tiny",
+                        "'vocab_size': 40, 'n_positions': 24, 'n_embd': 16, 'n_head': 4, "
+                        "'n_inner': 24, 'initializer_range': 0.4, 'bos_token_id': 0, "
+                        "'eos_token_id': 0",
+                        1);
 }
 
-static wg_llama *llama_of(int64_t bigrams) {
-    wg_llama_config config;
-    wg_model_preset_config(&wg_llama_type, "llama-260k", &config);
-    config.vocab_size = VOCAB;
-    config.hidden_size = 16;
-    config.intermediate_size = 24;
-    config.num_hidden_layers = 2;
-    config.num_attention_heads = 4;
-    config.num_key_value_heads = 2;
-    config.max_position_embeddings = POSITIONS;
-    config.initializer_range = 0.4;
-    config.bigram_vocab_size = bigrams;
-    return wg__llama_new(&config, 1);
-}
+#define LLAMA                                                                                      \
+    "'vocab_size': 40, 'hidden_size': 16, 'intermediate_size': 24, 'num_hidden_layers': 2, "       \
+    "'num_attention_heads': 4, 'num_key_value_heads': 2, 'max_position_embeddings': 24, "          \
+    "'initializer_range': 0.4"
 
 static wg_model llama_new(void) {
-    return (wg_model){.type = &wg_llama_type, .module = &llama_of(0)->module};
+    return preset_model("llama-260k", LLAMA, 1);
 }
 
 /* The table of bigrams, which begins at 0, is as large as the other weights. */
 static wg_model llama_bigrams_new(void) {
-    wg_llama *model = llama_of(100);
+    wg_model model = preset_model("llama-260k", LLAMA ", 'bigram_vocab_size': 100", 1);
     wg_generator generator = {.seed = 3};
     wg_set_grad_enabled(false);
     const wg_initializer large = {WG_INIT_NORMAL, 0.4};
-    ck_assert_int_eq(wg_initialize(model->bigrams->weight, &large, &generator), 0);
+    ck_assert_int_eq(wg_initialize(((wg_llama *)model.module)->bigrams->weight, &large, &generator),
+                     0);
     wg_set_grad_enabled(true);
-    return (wg_model){.type = &wg_llama_type, .module = &model->module};
+    return model;
 }
 
 static const struct {
@@ -206,8 +192,8 @@ START_TEST(texts_end_at_their_limits) {
     ck_assert_int_eq(text.end, WG_END_POSITIONS);
     ck_assert_int_eq(text.generated, POSITIONS - lengths[0] - 3);
     ck_assert_int_eq(text.tokens.count, POSITIONS);
-    ck_assert_int_eq(wg_generate(&model, 1, &text, NULL), -1);
-    assert_error(WG_ERROR_ARGUMENT, "24 tokens, and the model has 24 positions");
+    assert_fails(wg_generate(&model, 1, &text, NULL), WG_ERROR_ARGUMENT,
+                 "24 tokens, and the model has 24 positions");
     free_texts(1, &text);
     wg_module_free(model.module);
 }
@@ -317,18 +303,14 @@ END_TEST
 START_TEST(what_cannot_be_continued_is_refused) {
     wg_model model = models[_i].make();
     wg_generation empty = {0}, text = make_text(0);
-    ck_assert_int_eq(wg_generate(&model, 1, &empty, NULL), -1);
-    assert_error(WG_ERROR_ARGUMENT, "empty");
-    ck_assert_int_eq(wg_generate(&model, 1, &text, &(wg_generation_options){.max_tokens = -1}), -1);
-    assert_error(WG_ERROR_ARGUMENT, "max_tokens");
+    assert_fails(wg_generate(&model, 1, &empty, NULL), WG_ERROR_ARGUMENT, "empty");
+    assert_fails(wg_generate(&model, 1, &text, &(wg_generation_options){.max_tokens = -1}),
+                 WG_ERROR_ARGUMENT, "max_tokens");
     const wg_generation_options hot = {.sampling = {.temperature = -1}}, large = {.vocabulary = 41};
-    ck_assert_int_eq(wg_generate(&model, 1, &text, &hot), -1);
-    assert_error(WG_ERROR_ARGUMENT, "temperature");
-    ck_assert_int_eq(wg_generate(&model, 1, &text, &large), -1);
-    assert_error(WG_ERROR_ARGUMENT, "vocabulary of 41");
+    assert_fails(wg_generate(&model, 1, &text, &hot), WG_ERROR_ARGUMENT, "temperature");
+    assert_fails(wg_generate(&model, 1, &text, &large), WG_ERROR_ARGUMENT, "vocabulary of 41");
     text.tokens.ids[2] = VOCAB;
-    ck_assert_int_eq(wg_generate(&model, 1, &text, NULL), -1);
-    assert_error(WG_ERROR_INDEX, "token 40");
+    assert_fails(wg_generate(&model, 1, &text, NULL), WG_ERROR_INDEX, "token 40");
     ck_assert_int_eq(text.tokens.count, lengths[0]);
     free_texts(1, &text);
     wg_module_free(model.module);
@@ -343,8 +325,7 @@ START_TEST(a_broken_model_is_refused) {
     wg_copy_(state->entries[0].slot->tensor, wg_full(WG_F32, WG_DIMS(1), NAN));
     wg_set_grad_enabled(true);
     wg_state_dict_free(state);
-    ck_assert_int_eq(wg_generate(&model, 1, &text, NULL), -1);
-    assert_error(WG_ERROR_ARGUMENT, "nan");
+    assert_fails(wg_generate(&model, 1, &text, NULL), WG_ERROR_ARGUMENT, "nan");
     free_texts(1, &text);
     wg_module_free(model.module);
 }

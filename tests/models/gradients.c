@@ -116,12 +116,11 @@ END_TEST
 START_TEST(an_example_without_samples_fails) {
     wg_gradcheck_report report;
     samples = 0;
-    ck_assert_int_eq(check_example(1, &report), -1);
-    assert_error(WG_ERROR_GRADIENT, "small has no samples");
+    assert_fails(check_example(1, &report), WG_ERROR_GRADIENT, "small has no samples");
     samples = 1;
     fails = true;
-    ck_assert_int_eq(check_example(1, &report), -1);
-    assert_error(WG_ERROR_GRADIENT, "small, sample 0 cannot be made: sample: no luck");
+    assert_fails(check_example(1, &report), WG_ERROR_GRADIENT,
+                 "small, sample 0 cannot be made: sample: no luck");
 }
 END_TEST
 

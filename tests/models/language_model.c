@@ -171,19 +171,19 @@ START_TEST(a_model_that_cannot_be_used_is_refused_and_its_state_freed) {
     wg_language_model model = model_of(w);
     wg_generation text;
     set_prompt(&text, 0);
-    ck_assert_int_lt(wg_language_model_generate(&model, 1, &text, NULL), 0);
-    assert_error(WG_ERROR_ARGUMENT, "max_tokens is 0");
+    assert_fails(wg_language_model_generate(&model, 1, &text, NULL), WG_ERROR_ARGUMENT,
+                 "max_tokens is 0");
     w->broken = true;
     const wg_generation_options options = {.max_tokens = 3};
-    ck_assert_int_lt(wg_language_model_generate(&model, 1, &text, &options), 0);
-    assert_error(WG_ERROR_SHAPE, "the logits are (1, 2) f32; wanted (1, 7)");
+    assert_fails(wg_language_model_generate(&model, 1, &text, &options), WG_ERROR_SHAPE,
+                 "the logits are (1, 2) f32; wanted (1, 7)");
     ck_assert_int_eq(w->states, 0);
     model.positions = 2;
-    ck_assert_int_lt(wg_language_model_generate(&model, 1, &text, &options), 0);
-    assert_error(WG_ERROR_ARGUMENT, "2 positions");
+    assert_fails(wg_language_model_generate(&model, 1, &text, &options), WG_ERROR_ARGUMENT,
+                 "2 positions");
     model.read = NULL;
-    ck_assert_int_lt(wg_language_model_generate(&model, 1, &text, &options), 0);
-    assert_error(WG_ERROR_ARGUMENT, "begin, read, reorder and end");
+    assert_fails(wg_language_model_generate(&model, 1, &text, &options), WG_ERROR_ARGUMENT,
+                 "begin, read, reorder and end");
     wg_token_list_free(&text.tokens);
     wg_module_free(&w->module);
 }

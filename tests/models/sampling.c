@@ -12,58 +12,41 @@ static const float logits[V] = {-2.302585093f, -0.916290732f, -4.605170186f,
                                 -1.203972804f, -3.218875825f, -1.897119985f};
 static const double plain[V] = {0.1, 0.4, 0.01, 0.3, 0.04, 0.15};
 
-static void assert_probabilities(const wg_sampling *sampling, int64_t seen_count,
-                                 const int32_t *seen, const double *wanted) {
-    double found[V], total = 0;
-    for (int i = 0; i < V; i++)
-        total += wanted[i];
-    ck_assert_int_eq(wg__sampling_probabilities(sampling, V, logits, seen_count, seen, found), 0);
-    for (int i = 0; i < V; i++)
-        ck_assert_double_eq_tol(found[i], wanted[i] / total, 1e-7);
-}
-
-START_TEST(temperature_is_a_power_of_the_probabilities) {
-    double wanted[V];
-    assert_probabilities(&(wg_sampling){.temperature = 1}, 0, NULL, plain);
-    for (int i = 0; i < V; i++)
-        wanted[i] = sqrt(plain[i]);
-    assert_probabilities(&(wg_sampling){.temperature = 2}, 0, NULL, wanted);
-    for (int i = 0; i < V; i++)
-        wanted[i] = plain[i] * plain[i];
-    assert_probabilities(&(wg_sampling){.temperature = 0.5}, 0, NULL, wanted);
-}
-END_TEST
-
-START_TEST(top_k_keeps_the_k_likeliest) {
-    const double wanted[V] = {0, 0.4, 0, 0.3, 0, 0.15}, one[V] = {0, 1, 0, 0, 0, 0};
-    assert_probabilities(&(wg_sampling){.temperature = 1, .top_k = 3}, 0, NULL, wanted);
-    assert_probabilities(&(wg_sampling){.temperature = 1, .top_k = 1}, 0, NULL, one);
-    assert_probabilities(&(wg_sampling){.temperature = 1, .top_k = V + 1}, 0, NULL, plain);
-}
-END_TEST
-
-START_TEST(top_p_keeps_the_least_that_reaches_it) {
-    const double three[V] = {0, 0.4, 0, 0.3, 0, 0.15}, one[V] = {0, 1, 0, 0, 0, 0};
-    assert_probabilities(&(wg_sampling){.temperature = 1, .top_p = 0.71}, 0, NULL, three);
-    assert_probabilities(&(wg_sampling){.temperature = 1, .top_p = 0.84}, 0, NULL, three);
-    assert_probabilities(&(wg_sampling){.temperature = 1, .top_p = 1e-9}, 0, NULL, one);
-    assert_probabilities(&(wg_sampling){.temperature = 1, .top_p = WG_ZERO}, 0, NULL, one);
-    assert_probabilities(&(wg_sampling){.temperature = 1, .top_p = 1}, 0, NULL, plain);
-    assert_probabilities(&(wg_sampling){.temperature = 1, .top_p = 0}, 0, NULL, plain);
-}
-END_TEST
-
-/* 0.4 / 0.7 of what top_k left is more than half. */
-START_TEST(top_p_counts_in_what_top_k_left) {
-    const double one[V] = {0, 1, 0, 0, 0, 0};
-    assert_probabilities(&(wg_sampling){.temperature = 1, .top_k = 2, .top_p = 0.5}, 0, NULL, one);
-}
-END_TEST
-
-START_TEST(min_p_is_a_share_of_the_likeliest) {
-    const double three[V] = {0, 0.4, 0, 0.3, 0, 0.15}, one[V] = {0, 1, 0, 0, 0, 0};
-    assert_probabilities(&(wg_sampling){.temperature = 1, .min_p = 0.3}, 0, NULL, three);
-    assert_probabilities(&(wg_sampling){.temperature = 1, .min_p = 1}, 0, NULL, one);
+/* Shares of the probabilities that stay. 0.4 / 0.7 of what top_k leaves is more than half. */
+START_TEST(probabilities_are_those_of_the_formulas) {
+    static const struct {
+        wg_sampling sampling;
+        double power;
+        double least; /* probabilities below it become 0 */
+    } cases[] = {
+        {{.temperature = 1}, 1, 0},
+        {{.temperature = 2}, 0.5, 0},
+        {{.temperature = 0.5}, 2, 0},
+        {{.temperature = 1, .top_k = 3}, 1, 0.15},
+        {{.temperature = 1, .top_k = 1}, 1, 0.4},
+        {{.temperature = 1, .top_k = V + 1}, 1, 0},
+        {{.temperature = 1, .top_p = 0.71}, 1, 0.15},
+        {{.temperature = 1, .top_p = 0.84}, 1, 0.15},
+        {{.temperature = 1, .top_p = 1e-9}, 1, 0.4},
+        {{.temperature = 1, .top_p = WG_ZERO}, 1, 0.4},
+        {{.temperature = 1, .top_p = 1}, 1, 0},
+        {{.temperature = 1, .top_p = 0}, 1, 0},
+        {{.temperature = 1, .top_k = 2, .top_p = 0.5}, 1, 0.4},
+        {{.temperature = 1, .min_p = 0.3}, 1, 0.15},
+        {{.temperature = 1, .min_p = 1}, 1, 0.4},
+    };
+    for (size_t c = 0; c < WG_COUNT(cases); c++) {
+        double found[V], wanted[V], total = 0;
+        for (int i = 0; i < V; i++) {
+            wanted[i] = plain[i] >= cases[c].least ? pow(plain[i], cases[c].power) : 0;
+            total += wanted[i];
+        }
+        ck_assert_int_eq(wg__sampling_probabilities(&cases[c].sampling, V, logits, 0, NULL, found),
+                         0);
+        for (int i = 0; i < V; i++)
+            ck_assert_msg(fabs(found[i] - wanted[i] / total) <= 1e-7, "row %d: %g for token %d",
+                          (int)c, found[i], i);
+    }
 }
 END_TEST
 
@@ -76,8 +59,8 @@ START_TEST(a_repeated_token_is_penalised_once) {
     ck_assert_int_eq(wg__sampling_probabilities(&sampling, 3, signs, 5, seen, found), 0);
     for (int i = 0; i < 3; i++)
         ck_assert_double_eq_tol(found[i], weights[i] / (2 * exp(1) + exp(-2)), 1e-12);
-    ck_assert_int_eq(wg__sampling_probabilities(&sampling, 3, signs, 1, (int32_t[]){3}, found), -1);
-    assert_error(WG_ERROR_INDEX, "token 3");
+    assert_fails(wg__sampling_probabilities(&sampling, 3, signs, 1, (int32_t[]){3}, found),
+                 WG_ERROR_INDEX, "token 3");
 }
 END_TEST
 
@@ -158,12 +141,12 @@ START_TEST(logits_that_are_no_numbers_are_refused) {
     static const float with_nan[2] = {1, NAN}, infinite[2] = {1, INFINITY},
                        none[2] = {-INFINITY, -INFINITY};
     wg_generator generator = {0};
-    ck_assert_int_eq(wg__sample_token(&(wg_sampling){0}, 2, with_nan, 0, NULL, &generator), -1);
-    assert_error(WG_ERROR_ARGUMENT, "token 1 is nan");
-    ck_assert_int_eq(wg__sample_token(&(wg_sampling){0}, 2, infinite, 0, NULL, &generator), -1);
-    assert_error(WG_ERROR_ARGUMENT, "token 1 is inf");
-    ck_assert_int_eq(wg__sample_token(&(wg_sampling){0}, 2, none, 0, NULL, &generator), -1);
-    assert_error(WG_ERROR_ARGUMENT, "-inf");
+    assert_fails(wg__sample_token(&(wg_sampling){0}, 2, with_nan, 0, NULL, &generator),
+                 WG_ERROR_ARGUMENT, "token 1 is nan");
+    assert_fails(wg__sample_token(&(wg_sampling){0}, 2, infinite, 0, NULL, &generator),
+                 WG_ERROR_ARGUMENT, "token 1 is inf");
+    assert_fails(wg__sample_token(&(wg_sampling){0}, 2, none, 0, NULL, &generator),
+                 WG_ERROR_ARGUMENT, "-inf");
 }
 END_TEST
 
@@ -184,19 +167,14 @@ START_TEST(options_out_of_range_are_refused) {
         {{.repetition_penalty = -1}, "repetition_penalty"},
     };
     for (size_t i = 0; i < WG_COUNT(bad); i++) {
-        ck_assert_int_eq(wg__sampling_validate(&bad[i].sampling), -1);
-        assert_error(WG_ERROR_ARGUMENT, bad[i].name);
+        assert_fails(wg__sampling_validate(&bad[i].sampling), WG_ERROR_ARGUMENT, bad[i].name);
     }
 }
 END_TEST
 
 SUITES {
     const TTest *const tests[] = {
-        temperature_is_a_power_of_the_probabilities,
-        top_k_keeps_the_k_likeliest,
-        top_p_keeps_the_least_that_reaches_it,
-        top_p_counts_in_what_top_k_left,
-        min_p_is_a_share_of_the_likeliest,
+        probabilities_are_those_of_the_formulas,
         a_repeated_token_is_penalised_once,
         temperature_zero_takes_the_likeliest_without_a_draw,
         of_equal_logits_the_first_is_the_likeliest,

@@ -4,13 +4,6 @@
 
 #include <string.h>
 
-#include "models/bert.h"
-#include "models/glm.h"
-#include "models/gpt.h"
-#include "models/llama.h"
-#include "models/modernbert.h"
-#include "models/t5.h"
-#include "models/transformer.h"
 #include "objectives/masked_lm.h"
 #include "base/alloc.h"
 #include "tensor/ops.h"
@@ -21,13 +14,9 @@
 #include "models/internal.h"
 #include "tensor/internal.h"
 
-enum { B = 4, T = 24, VOCAB = 48, WIDTH = 32, SEED = 3 };
-static int layers = 4;
+enum { B = 4, T = 24, VOCAB = 48, LAYERS = 4, SEED = 3 };
 
-/* Every kind of dropout that a model has. */
-#define DROPOUT 0.2
-
-/* ---- The models, with dropout everywhere, and what they lose on a batch ---- */
+/* ---- The models, and their loss of a batch ---- */
 
 static wg_tensor *ids(uint64_t seed) {
     wg_generator generator = {.seed = seed};
@@ -41,155 +30,77 @@ static wg_tensor *keep(void) {
         WG_DIMS(B, T));
 }
 
-static void *gpt_new(void) {
-    wg_gpt_config config;
-    wg_model_preset_config(&wg_gpt_type, "gpt2-tiny", &config);
-    config.vocab_size = VOCAB;
-    config.n_positions = T;
-    config.n_embd = WIDTH;
-    config.n_head = 4;
-    config.n_inner = 4 * WIDTH;
-    config.n_layer = layers;
-    config.embd_pdrop = config.attn_pdrop = config.resid_pdrop = DROPOUT;
-    config.bos_token_id = config.eos_token_id = -1;
-    return wg__gpt_new(&config, SEED);
+/* Each with all kinds of dropout that it has, and a number of layers. */
+static const struct {
+    const char *name, *preset, *settings;
+} models[] = {
+    {"gpt", "gpt2-tiny",
+     "'vocab_size': 48, 'n_positions': 24, 'n_embd': 32, 'n_head': 4, 'n_inner': 128, "
+     "'n_layer': %1$d, 'embd_pdrop': 0.2, 'attn_pdrop': 0.2, 'resid_pdrop': 0.2, "
+     "'bos_token_id': null, 'eos_token_id': null"},
+    {"llama", "llama-15m",
+     "'vocab_size': 48, 'hidden_size': 32, 'intermediate_size': 96, 'num_hidden_layers': %1$d, "
+     "'num_attention_heads': 4, 'num_key_value_heads': 2, 'max_position_embeddings': 24"},
+    {"bert", "bert-tiny",
+     "'vocab_size': 48, 'hidden_size': 32, 'intermediate_size': 128, 'num_hidden_layers': %1$d, "
+     "'num_attention_heads': 4, 'max_position_embeddings': 24, 'hidden_dropout_prob': 0.2, "
+     "'attention_probs_dropout_prob': 0.2"},
+    /* a window of half the text, so that local layers have a mask of their own */
+    {"modernbert", "modernbert-mini",
+     "'vocab_size': 48, 'hidden_size': 32, 'intermediate_size': 96, 'num_hidden_layers': %1$d, "
+     "'num_attention_heads': 4, 'max_position_embeddings': 24, 'local_attention': 12, "
+     "'embedding_dropout': 0.2, 'attention_dropout': 0.2, 'mlp_dropout': 0.2, "
+     "'pad_token_id': 0, 'bos_token_id': 0, 'eos_token_id': 0, 'cls_token_id': 0, "
+     "'sep_token_id': 0"},
+    {"glm", "glm-tiny",
+     "'vocab_size': 48, 'hidden_size': 32, 'num_layers': %1$d, 'num_attention_heads': 4, "
+     "'max_sequence_length': 24, 'embedding_dropout_prob': 0.2, 'attention_dropout_prob': 0.2, "
+     "'output_dropout_prob': 0.2"},
+    {"transformer", "transformer-tiny",
+     "'vocab_size': 48, 'decoder_vocab_size': 48, 'd_model': 32, 'encoder_layers': %1$d, "
+     "'decoder_layers': %1$d, 'encoder_ffn_dim': 128, 'decoder_ffn_dim': 128, "
+     "'max_position_embeddings': 24, 'dropout': 0.2, 'attention_dropout': 0.2, "
+     "'activation_dropout': 0.2"},
+    {"t5", "t5-v1_1-tiny",
+     "'vocab_size': 48, 'd_model': 32, 'd_kv': 8, 'd_ff': 96, 'num_layers': %1$d, "
+     "'num_decoder_layers': %1$d, 'dropout_rate': 0.2"},
+};
+
+static wg_model make(int index, int layers) {
+    char settings[1024];
+    snprintf(settings, sizeof settings, models[index].settings, layers);
+    return preset_model(models[index].preset, settings, SEED);
 }
 
-static wg_tensor *gpt_loss(void *model) {
-    return loss_of_ids(&(wg_model){.type = &wg_gpt_type, .module = model}, ids(1), ids(2));
+static wg_model_inputs inputs_of(const wg_model *model) {
+    const wg_model_type *type = model->type;
+    wg_model_inputs inputs = {.ids = ids(1)};
+    if (type->shape == WG_ENCODER || type == &wg_transformer_type)
+        inputs.keep = keep();
+    if (type->shape == WG_PREFIX_DECODER)
+        inputs.part_a = wg_full(WG_I64, WG_DIMS(B), T / 2);
+    if (type->shape == WG_ENCODER_DECODER) {
+        inputs.memory = wg_model_encode(model, ids(2), keep());
+        inputs.memory_keep = keep();
+    }
+    return inputs;
 }
 
-static void *llama_new(void) {
-    wg_llama_config config;
-    wg_model_preset_config(&wg_llama_type, "llama-15m", &config);
-    config.vocab_size = VOCAB;
-    config.hidden_size = WIDTH;
-    config.intermediate_size = 3 * WIDTH;
-    config.num_hidden_layers = layers;
-    config.num_attention_heads = 4;
-    config.num_key_value_heads = 2;
-    config.max_position_embeddings = T;
-    return wg__llama_new(&config, SEED);
-}
-
-static wg_tensor *llama_loss(void *model) {
-    return loss_of_ids(&(wg_model){.type = &wg_llama_type, .module = model}, ids(1), ids(2));
-}
-
-static void *bert_new(void) {
-    wg_bert_config config;
-    wg_model_preset_config(&wg_bert_type, "bert-tiny", &config);
-    config.vocab_size = VOCAB;
-    config.hidden_size = WIDTH;
-    config.intermediate_size = 4 * WIDTH;
-    config.num_hidden_layers = layers;
-    config.num_attention_heads = 4;
-    config.max_position_embeddings = T;
-    config.hidden_dropout_prob = config.attention_probs_dropout_prob = DROPOUT;
-    return wg__bert_for_pretraining_new(&config, SEED);
-}
-
-static wg_tensor *bert_loss(void *model) {
+static wg_tensor *loss_of(const wg_model *model) {
+    const wg_model_inputs inputs = inputs_of(model);
+    if (model->type != &wg_bert_type)
+        return wg_model_loss(model, wg_model_forward(model, &inputs), NULL, ids(3), NULL);
     const wg__masked_batch batch = {
-        .ids = ids(1),
-        .keep = keep(),
+        .ids = inputs.ids,
+        .keep = inputs.keep,
         .positions = wg_arange(WG_I64, 0, (double)(B * T), 5),
         .labels = wg_full(WG_I64, WG_DIMS((B * T + 4) / 5), 7),
         .next_sentence_labels = wg_zeros(WG_I64, WG_DIMS(B)),
     };
     wg__masked_loss loss;
-    const wg_model bert = {.type = &wg_bert_type, .module = model};
-    return wg__masked_loss_of(&bert, &batch, 1, &loss) < 0 ? NULL
+    return wg__masked_loss_of(model, &batch, 1, &loss) < 0 ? NULL
                                                            : wg_add(loss.parts[0], loss.parts[1]);
 }
-
-/* A window of T / 2, so that local layers have a mask of their own. */
-static void *modernbert_new(void) {
-    wg_modernbert_config config;
-    wg_model_preset_config(&wg_modernbert_type, "modernbert-mini", &config);
-    wg_model_config_resize(&wg_modernbert_type, &config, VOCAB, T);
-    config.hidden_size = WIDTH;
-    config.intermediate_size = 3 * WIDTH;
-    config.num_hidden_layers = layers;
-    config.num_attention_heads = 4;
-    config.local_attention = T / 2;
-    config.embedding_dropout = config.attention_dropout = config.mlp_dropout = DROPOUT;
-    return wg__modernbert_for_masked_lm_new(&config, SEED);
-}
-
-static wg_tensor *modernbert_loss(void *model) {
-    const wg_model modernbert = {.type = &wg_modernbert_type, .module = model};
-    const wg_model_inputs inputs = {.ids = ids(1), .keep = keep()};
-    return wg_model_loss(&modernbert, wg_model_forward(&modernbert, &inputs), NULL, ids(2), NULL);
-}
-
-static void *glm_new(void) {
-    wg_glm_config config;
-    wg_model_preset_config(&wg_glm_type, "glm-tiny", &config);
-    config.vocab_size = VOCAB;
-    config.hidden_size = WIDTH;
-    config.num_layers = layers;
-    config.num_attention_heads = 4;
-    config.max_sequence_length = T;
-    config.embedding_dropout_prob = config.attention_dropout_prob = DROPOUT;
-    config.output_dropout_prob = DROPOUT;
-    return wg__glm_new(&config, SEED);
-}
-
-static wg_tensor *glm_loss(void *model) {
-    const wg_model glm = {.type = &wg_glm_type, .module = model};
-    const wg_model_inputs inputs = {.ids = ids(1), .part_a = wg_full(WG_I64, WG_DIMS(B), T / 2)};
-    return wg_model_loss(&glm, wg_model_forward(&glm, &inputs), NULL, ids(2), NULL);
-}
-
-static void *transformer_new(void) {
-    wg_transformer_config config;
-    wg_model_preset_config(&wg_transformer_type, "transformer-tiny", &config);
-    config.vocab_size = config.decoder_vocab_size = VOCAB;
-    config.d_model = WIDTH;
-    config.encoder_layers = config.decoder_layers = layers;
-    config.encoder_ffn_dim = config.decoder_ffn_dim = 4 * WIDTH;
-    config.max_position_embeddings = T;
-    config.dropout = config.attention_dropout = config.activation_dropout = DROPOUT;
-    return wg__transformer_new(&config, SEED);
-}
-
-static wg_tensor *transformer_loss(void *model) {
-    const wg_model transformer = {.type = &wg_transformer_type, .module = model};
-    const wg_model_inputs inputs = {.ids = ids(2),
-                                    .keep = keep(),
-                                    .memory = wg_model_encode(&transformer, ids(1), keep()),
-                                    .memory_keep = keep()};
-    return wg_model_loss(&transformer, wg_model_forward(&transformer, &inputs), NULL, ids(3), NULL);
-}
-
-static void *t5_new(void) {
-    wg_t5_config config;
-    wg_model_preset_config(&wg_t5_type, "t5-v1_1-tiny", &config);
-    config.vocab_size = VOCAB;
-    config.d_model = WIDTH;
-    config.d_kv = WIDTH / 4;
-    config.d_ff = 3 * WIDTH;
-    config.num_layers = config.num_decoder_layers = layers;
-    config.dropout_rate = DROPOUT;
-    return wg__t5_new(&config, SEED);
-}
-
-static wg_tensor *t5_loss(void *model) {
-    return pair_loss_of(&(wg_model){.type = &wg_t5_type, .module = model}, ids(1), keep(), ids(2));
-}
-
-/* A model begins with its module. */
-static const struct {
-    const char *name;
-    void *(*make)(void);
-    wg_tensor *(*loss)(void *model);
-} models[] = {
-    {"gpt", gpt_new, gpt_loss},    {"llama", llama_new, llama_loss},
-    {"bert", bert_new, bert_loss}, {"modernbert", modernbert_new, modernbert_loss},
-    {"glm", glm_new, glm_loss},    {"transformer", transformer_new, transformer_loss},
-    {"t5", t5_new, t5_loss},
-};
 
 static const char *model_name(int index) {
     return models[index].name;
@@ -198,37 +109,36 @@ static const char *model_name(int index) {
 /* ---- Backward, twice into the same gradients, by a new model ---- */
 
 typedef struct outcome {
-    wg_module *model;
+    wg_model model;
     wg_state_dict *state; /* with the gradients */
     double losses[2];
     uint64_t drawn; /* the state of the generator */
     int64_t peak;   /* of memory, above that in use before */
 } outcome;
 
-static outcome run(int index, bool recompute) {
-    outcome found = {.model = models[index].make()};
-    assert_no_error();
-    wg_module_checkpoint_activations(found.model, recompute);
-    ck_assert_int_eq(wg__module_root(found.model)->checkpoints_activations, recompute);
+static outcome run(int index, bool recompute, int layers) {
+    outcome found = {.model = make(index, layers)};
+    wg_module_checkpoint_activations(found.model.module, recompute);
+    ck_assert_int_eq(wg__module_root(found.model.module)->checkpoints_activations, recompute);
     const int64_t before = peak_begin();
     for (int pass = 0; pass < 2; pass++) {
         wg_scope scope;
         wg_scope_begin(&scope);
-        wg_tensor *loss = models[index].loss(found.model);
+        wg_tensor *loss = loss_of(&found.model);
         found.losses[pass] = wg_item(loss);
         ck_assert_int_eq(wg_backward(loss, NULL), 0);
         wg_scope_end(&scope, NULL);
     }
     assert_no_error();
     found.peak = peak_end(before);
-    found.drawn = wg_module_generator(found.model)->offset;
-    found.state = wg_module_state(found.model);
+    found.drawn = wg_module_generator(found.model.module)->offset;
+    found.state = wg_module_state(found.model.module);
     return found;
 }
 
 static void free_outcome(outcome *found) {
     wg_state_dict_free(found->state);
-    wg_module_free(found->model);
+    wg_model_free(&found->model);
 }
 
 static void assert_same_gradient(const wg_state_entry *a, const wg_state_entry *b) {
@@ -243,10 +153,10 @@ static void assert_same_gradient(const wg_state_entry *a, const wg_state_entry *
 }
 
 START_TEST(losses_gradients_and_draws_are_the_same_bits) {
-    outcome twice = run(_i, true), once = run(_i, false);
+    outcome twice = run(_i, true, LAYERS), once = run(_i, false, LAYERS);
     for (int pass = 0; pass < 2; pass++)
         ck_assert_double_eq(twice.losses[pass], once.losses[pass]);
-    ck_assert_msg(models[_i].make == llama_new || once.losses[0] != once.losses[1],
+    ck_assert_msg(once.model.type == &wg_llama_type || once.losses[0] != once.losses[1],
                   "dropout does not draw");
     ck_assert_uint_eq(twice.drawn, once.drawn);
     for (int64_t i = 0; i < once.state->count; i++)
@@ -256,9 +166,8 @@ START_TEST(losses_gradients_and_draws_are_the_same_bits) {
 }
 END_TEST
 
-static int64_t peak_of(int index, bool recompute, int with_layers) {
-    layers = with_layers;
-    outcome found = run(index, recompute);
+static int64_t peak_of(int index, bool recompute, int layers) {
+    outcome found = run(index, recompute, layers);
     free_outcome(&found);
     return found.peak;
 }
@@ -273,24 +182,36 @@ START_TEST(the_peak_of_memory_falls) {
 }
 END_TEST
 
-START_TEST(lack_of_memory_anywhere_is_an_error_and_no_leak) {
-    wg_module *model = models[_i].make();
-    wg_module_checkpoint_activations(model, true);
-    const int64_t tensors = wg_tensors_alive();
-    bool done = false;
-    for (int64_t n = 0; !done; n += 1 + n / 8) {
-        wg_scope scope;
-        wg_scope_begin(&scope);
-        wg__alloc_fail_after(n);
-        wg_tensor *loss = models[_i].loss(model);
-        wg__alloc_fail_after(-1);
-        done = loss;
-        wg_scope_end(&scope, NULL);
-        if (!done)
-            assert_error(WG_ERROR_MEMORY, "");
-        ck_assert_int_eq(wg_tensors_alive(), tensors);
+/* Makes a model and takes a step, with the n-th allocation failing; false: one failed. */
+static bool step_without_memory(const wg_model_type *type, const void *config, int64_t n) {
+    wg_model model;
+    wg_scope scope;
+    wg_scope_begin(&scope);
+    wg__alloc_fail_after(n);
+    bool whole = wg_model_from_config(type, config, SEED, &model) == 0;
+    if (whole) {
+        wg_module_checkpoint_activations(model.module, n % 2);
+        wg_tensor *loss = loss_of(&model);
+        whole = loss && wg_backward(loss, NULL) == 0;
     }
-    wg_module_free(model);
+    wg__alloc_fail_after(-1);
+    wg_scope_end(&scope, NULL);
+    wg_model_free(&model);
+    return whole;
+}
+
+START_TEST(lack_of_memory_anywhere_is_an_error_and_no_leak) {
+    wg_model model = make(_i, 1);
+    const void *config = model.type->config(model.module);
+    const int64_t alive = wg_tensors_alive();
+    int64_t n = 0;
+    for (; !step_without_memory(model.type, config, n); n += 1 + n / 50) {
+        assert_error(WG_ERROR_MEMORY, "");
+        ck_assert_int_eq(wg_tensors_alive(), alive);
+    }
+    assert_no_error();
+    ck_assert_int_gt(n, 300);
+    wg_model_free(&model);
 }
 END_TEST
 
@@ -302,19 +223,10 @@ static wg_tensor *some_positions(void) {
     return wg_from_array(WG_I64, WG_DIMS(WG_COUNT(places)), places);
 }
 
-static wg_tensor *hidden_of(int index, void *module, wg_tensor *output_positions) {
-    static const wg_model_type *const types[] = {
-        &wg_gpt_type, &wg_llama_type,       &wg_bert_type, &wg_modernbert_type,
-        &wg_glm_type, &wg_transformer_type, &wg_t5_type};
-    const wg_model model = {.type = types[index], .module = module};
-    wg_model_inputs inputs = {.ids = ids(1), .output_positions = output_positions};
-    if (types[index]->shape == WG_ENCODER)
-        inputs.keep = keep();
-    if (types[index]->shape == WG_PREFIX_DECODER)
-        inputs.part_a = wg_full(WG_I64, WG_DIMS(B), T / 2);
-    if (types[index]->shape == WG_ENCODER_DECODER)
-        inputs.memory = wg_model_encode(&model, ids(2), NULL);
-    return wg_model_forward(&model, &inputs);
+static wg_tensor *hidden_of(const wg_model *model, wg_tensor *output_positions) {
+    wg_model_inputs inputs = inputs_of(model);
+    inputs.output_positions = output_positions;
+    return wg_model_forward(model, &inputs);
 }
 
 /* A copy of the gradient, which is zeroed then; NULL: it has none. */
@@ -330,13 +242,13 @@ static wg_tensor *take_gradient(const wg_state_entry *entry) {
 /* Hidden states there and the gradients of a function of them are those of the whole forward, of
  * which these rows are selected afterwards; also where the last layer runs twice. */
 static void assert_same_at_output_positions(int index, bool recompute) {
-    wg_module *model = models[index].make();
-    wg_module_train(model, false);
-    wg_module_checkpoint_activations(model, recompute);
-    wg_state_dict *state = wg_module_state(model);
-    wg_tensor *all = hidden_of(index, model, NULL);
+    wg_model model = make(index, LAYERS);
+    wg_module_train(model.module, false);
+    wg_module_checkpoint_activations(model.module, recompute);
+    wg_state_dict *state = wg_module_state(model.module);
+    wg_tensor *all = hidden_of(&model, NULL);
     wg_tensor *expected = wg_index_select(wg_flatten(all, 0, -2), 0, some_positions());
-    wg_tensor *found = hidden_of(index, model, some_positions());
+    wg_tensor *found = hidden_of(&model, some_positions());
     assert_close(found, expected, 1e-5, 1e-5);
     ck_assert_int_eq(wg_backward(wg_sum(wg_square(expected), WG_ALL, false), NULL), 0);
     wg_tensor **gradients = calloc((size_t)state->count, sizeof(wg_tensor *));
@@ -352,15 +264,11 @@ static void assert_same_at_output_positions(int index, bool recompute) {
     }
     free(gradients);
     wg_state_dict_free(state);
-    wg_module_free(model);
+    free_model(&model);
 }
 
 START_TEST(hidden_states_at_output_positions_are_those_of_the_whole_forward) {
     assert_same_at_output_positions(_i, false);
-}
-END_TEST
-
-START_TEST(hidden_states_at_output_positions_are_the_same_with_checkpointing) {
     assert_same_at_output_positions(_i, true);
 }
 END_TEST
@@ -369,34 +277,32 @@ END_TEST
 START_TEST(output_positions_make_the_last_layer_cheaper) {
     static const int pruned[] = {2, 3, 4};
     for (size_t i = 0; i < WG_COUNT(pruned); i++) {
-        wg_module *model = models[pruned[i]].make();
+        wg_model model = make(pruned[i], LAYERS);
         double flops = wg__counted_product_flops();
-        hidden_of(pruned[i], model, NULL);
+        hidden_of(&model, NULL);
         const double whole = wg__counted_product_flops() - flops;
         flops = wg__counted_product_flops();
-        hidden_of(pruned[i], model, some_positions());
+        hidden_of(&model, some_positions());
         const double at_positions = wg__counted_product_flops() - flops;
-        const double saved = whole - at_positions, layer = whole / layers;
+        const double saved = whole - at_positions, layer = whole / LAYERS;
         ck_assert_msg(saved > 0.7 * layer, "%s: %g of a layer's %g", model_name(pruned[i]), saved,
                       layer);
-        wg_module_free(model);
+        wg_model_free(&model);
     }
 }
 END_TEST
 
 START_TEST(output_positions_beyond_the_batch_are_an_error) {
-    wg_module *model = models[_i].make();
+    wg_model model = make(_i, LAYERS);
     const int64_t beyond = B * T;
-    ck_assert_ptr_null(hidden_of(_i, model, wg_from_array(WG_I64, WG_DIMS(1), &beyond)));
-    assert_error(WG_ERROR_INDEX, "");
-    wg_module_free(model);
+    assert_fails(hidden_of(&model, wg_from_array(WG_I64, WG_DIMS(1), &beyond)), WG_ERROR_INDEX, "");
+    wg_model_free(&model);
 }
 END_TEST
 
 SUITES {
     const TTest *const of_each[] = {
         hidden_states_at_output_positions_are_those_of_the_whole_forward,
-        hidden_states_at_output_positions_are_the_same_with_checkpointing,
         output_positions_beyond_the_batch_are_an_error,
         losses_gradients_and_draws_are_the_same_bits,
         the_peak_of_memory_falls,

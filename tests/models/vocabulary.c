@@ -103,8 +103,8 @@ START_TEST(a_model_of_another_vocabulary_is_refused) {
     wg_vocabulary_extension x;
     const char *path = write_text("other.txt", "cab cab");
     ck_assert_int_eq(wg_tokenizer_extend(other, 1, &path, 5, &x), 0);
-    ck_assert_int_lt(wg_model_extend_vocabulary(&w.model, other, &x), 0);
-    assert_error(WG_ERROR_STATE, "tokens and its tokenizer");
+    assert_fails(wg_model_extend_vocabulary(&w.model, other, &x), WG_ERROR_STATE,
+                 "tokens and its tokenizer");
     ck_assert_int_eq(wg_model_sizes_of(&w.model).vocabulary, w.rows);
     wg_vocabulary_extension_clear(&x);
     wg_tokenizer_free(other);

@@ -2,6 +2,7 @@
 #include "tests/support/model_fixture.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tensor/ops.h"
@@ -26,6 +27,113 @@ wg_bert_config bert_fixture_config(void) {
     config.hidden_dropout_prob = 0;
     config.attention_probs_dropout_prob = 0;
     return config;
+}
+
+/* ---- Models by presets and settings ---- */
+
+static const wg_model_type *type_of_preset(const char *name, const wg_model_preset **preset) {
+    for (int i = 0; wg_model_type_at(i); i++)
+        for (*preset = wg_model_type_at(i)->presets; (*preset)->name; ++*preset)
+            if (strcmp((*preset)->name, name) == 0)
+                return wg_model_type_at(i);
+    ck_abort_msg("there is no preset %s", name);
+}
+
+json_t *settings_object(const char *settings) {
+    char text[2048];
+    snprintf(text, sizeof text, "{%s}", settings);
+    for (char *quote = text; (quote = strchr(quote, '\''));)
+        *quote = '"';
+    json_t *object = json_loads(text, 0, NULL);
+    ck_assert_msg(object != NULL, "%s is no JSON", text);
+    return object;
+}
+
+wg_model preset_model(const char *name, const char *settings, uint64_t seed) {
+    wg_model model;
+    const wg_model_preset *preset;
+    const wg_model_type *type = type_of_preset(name, &preset);
+    char *text = wg_model_config_to_json(type, preset->config);
+    json_t *config = json_loads(text, 0, NULL), *changes = settings_object(settings);
+    wg_text_free(text);
+    json_object_update(config, changes);
+    text = json_dumps(config, 0);
+    wg_model_from_json(text, seed, &model);
+    assert_no_error();
+    free(text);
+    json_decref(changes);
+    json_decref(config);
+    return model;
+}
+
+void free_model(wg_model *model) {
+    wg_scope_clear_root();
+    wg_model_free(model);
+}
+
+/* ---- The models of the folders ---- */
+
+#define LLAMA                                                                                      \
+    "'vocab_size': 48, 'hidden_size': 16, 'intermediate_size': 24, 'num_hidden_layers': 2, "       \
+    "'num_attention_heads': 4, 'num_key_value_heads': 2, 'max_position_embeddings': 16, "          \
+    "'tie_word_embeddings': false"
+#define MODERNBERT(biased)                                                                         \
+    "'vocab_size': 48, 'hidden_size': 16, 'intermediate_size': 24, 'num_hidden_layers': 5, "       \
+    "'num_attention_heads': 4, 'max_position_embeddings': 16, 'local_attention': 6, "              \
+    "'pad_token_id': 0, 'bos_token_id': 0, 'eos_token_id': 0, 'cls_token_id': 0, "                 \
+    "'sep_token_id': 0, 'norm_bias': " biased ", 'attention_bias': " biased                        \
+    ", 'mlp_bias': " biased ", 'classifier_bias': " biased
+#define T5                                                                                         \
+    "'vocab_size': 40, 'd_model': 16, 'd_kv': 6, 'd_ff': 20, 'num_heads': 3, 'num_layers': 2, "    \
+    "'num_decoder_layers': 2, 'relative_attention_num_buckets': 8, "                               \
+    "'relative_attention_max_distance': 10, 'dropout_rate': 0"
+#define TRANSFORMER                                                                                \
+    ", 'decoder_vocab_size': 48, 'd_model': 16, 'encoder_layers': 2, 'decoder_layers': 2, "        \
+    "'encoder_ffn_dim': 24, 'decoder_ffn_dim': 24, 'dropout': 0, 'max_position_embeddings': 16"
+
+static const struct {
+    const char *folder, *preset, *settings;
+} fixtures[] = {
+    {"decoders/gpt", "gpt2-tiny",
+     "'vocab_size': 48, 'n_positions': 16, 'n_embd': 16, 'n_head': 4, 'n_inner': 24, "
+     "'embd_pdrop': 0, 'attn_pdrop': 0, 'resid_pdrop': 0, 'bos_token_id': 0, 'eos_token_id': 0"},
+    {"decoders/llama", "llama-15m", LLAMA},
+    {"decoders/llama-bigrams", "llama-15m", LLAMA ", 'bigram_vocab_size': 40"},
+    {"glm", "glm-tiny",
+     "'vocab_size': 48, 'hidden_size': 16, 'num_layers': 2, 'num_attention_heads': 4, "
+     "'max_sequence_length': 16, 'embedding_dropout_prob': 0, 'attention_dropout_prob': 0, "
+     "'output_dropout_prob': 0"},
+    {"modernbert/published", "modernbert-mini", MODERNBERT("false")},
+    {"modernbert/biased", "modernbert-mini", MODERNBERT("true")},
+    {"roberta", "roberta-mini",
+     "'vocab_size': 48, 'hidden_size': 16, 'intermediate_size': 24, 'num_hidden_layers': 2, "
+     "'num_attention_heads': 4, 'max_position_embeddings': 18, 'hidden_dropout_prob': 0, "
+     "'attention_probs_dropout_prob': 0, 'pad_token_id': 3"},
+    {"t5/1_0", "t5-small", T5},
+    {"t5/1_1", "t5-v1_1-small", T5},
+    {"transformer/post", "transformer-tiny",
+     "'normalize_before': false, 'share_encoder_decoder_embeddings': true, "
+     "'vocab_size': 48" TRANSFORMER},
+    {"transformer/pre", "transformer-tiny",
+     "'normalize_before': true, 'share_encoder_decoder_embeddings': false, "
+     "'vocab_size': 40" TRANSFORMER},
+};
+
+const char *fixture_folder(int index) {
+    return index < (int)WG_COUNT(fixtures) ? fixtures[index].folder : NULL;
+}
+
+wg_model new_fixture_model(const char *folder) {
+    int index = 0;
+    while (strcmp(fixtures[index].folder, folder) != 0)
+        index++;
+    return preset_model(fixtures[index].preset, fixtures[index].settings, 1);
+}
+
+wg_model load_fixture_model(const char *folder, wg_dtype dtype) {
+    wg_model model = new_fixture_model(folder);
+    load_model_fixture(folder, model.module, dtype);
+    return model;
 }
 
 void load_model_fixture(const char *folder, wg_module *module, wg_dtype dtype) {
@@ -59,6 +167,7 @@ static double largest(wg_tensor *x) {
  * up to rounding: the tolerance is relative to the gradient of a parameter beside it. */
 static double gradient_scale(wg_module *module, const char *path, wg_tensor *expected) {
     static const char *const pairs[][2] = {{"self.key.bias", "self.query.bias"},
+                                           {"k_proj.bias", "q_proj.bias"},
                                            {"LayerNorm.bias", "LayerNorm.weight"},
                                            {"qa_outputs.bias", "qa_outputs.weight"}};
     const double own = largest(expected);

@@ -7,9 +7,26 @@
 #include "models/bert.h"
 #include "nn/module.h"
 #include "optim/optimizer.h"
+#include "tests/support/testing.h"
 
 /* The encoder of the folders bert and bert_heads, without dropout. */
 wg_bert_config bert_fixture_config(void);
+
+/* An object of these members, written with ' for ", such as "'vocab_size': 40, 'hidden_size': 16".
+ */
+json_t *settings_object(const char *settings);
+
+/* The model of a preset with other settings, as of settings_object. */
+wg_model preset_model(const char *preset, const char *settings, uint64_t seed);
+
+/* The folders of models whose forward and loss need no special head, up to NULL; the model of one, new or with the
+ * folder's weights, freed with free_model. */
+const char *fixture_folder(int index);
+wg_model new_fixture_model(const char *folder);
+wg_model load_fixture_model(const char *folder, wg_dtype dtype);
+
+/* Frees a model and the tensors of the root scope. */
+void free_model(wg_model *model);
 
 /* Copies the folder's weights into the module, then casts it to the dtype. */
 void load_model_fixture(const char *folder, wg_module *module, wg_dtype dtype);

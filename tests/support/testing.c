@@ -148,6 +148,14 @@ void(assert_error)(const char *file, int line, wg_error_code code, const char *p
     wg_error_clear();
 }
 
+void assert_failed(const char *file, int line, const char *call, bool failed, wg_error_code code,
+                   const char *part) {
+    if (!failed)
+        ck_abort_msg("%s:%d: %s does not fail; wanted %s \"%s\"", file, line, call,
+                     wg_error_name(code), part);
+    (assert_error)(file, line, code, part);
+}
+
 void(assert_no_error)(const char *file, int line) {
     const wg_error *error = wg_error_pending();
     if (error)

@@ -57,6 +57,23 @@ void add_suite_of_range(const char *name, size_t count, const TTest *const *test
 void assert_error(const char *file, int line, wg_error_code code, const char *part);
 #define assert_error(code, part) (assert_error)(__FILE__, __LINE__, code, part)
 
+/* Fails the test unless a call gives NULL or a negative number, and assert_error holds. */
+void assert_failed(const char *file, int line, const char *call, bool failed, wg_error_code code,
+                   const char *part);
+static inline bool number_is_failure(int64_t result) {
+    return result < 0;
+}
+static inline bool pointer_is_failure(const void *result) {
+    return !result;
+}
+#define assert_fails(call, code, part)                                                             \
+    assert_failed(__FILE__, __LINE__, #call,                                                       \
+                  _Generic((call),                                                                 \
+                  int: number_is_failure,                                                          \
+                  int64_t: number_is_failure,                                                      \
+                  default: pointer_is_failure)(call),                                              \
+                  code, part)
+
 /* Fails the test, with the error's message, if one is pending. */
 void assert_no_error(const char *file, int line);
 #define assert_no_error() (assert_no_error)(__FILE__, __LINE__)
