@@ -27,12 +27,7 @@ static int rank_of(const int64_t *shape) {
 
 /* ---- A flat file of tensors, read one after the other ---- */
 
-typedef struct reader {
-    wg_tensor *flat;
-    int64_t at;
-} reader;
-
-static wg_tensor *take(reader *file, wg_dtype dtype, int ndim, const int64_t *shape) {
+wg_tensor *take(layer_file *file, wg_dtype dtype, int ndim, const int64_t *shape) {
     int64_t count = 1;
     for (int i = 0; i < ndim; i++)
         count *= shape[i];
@@ -41,11 +36,11 @@ static wg_tensor *take(reader *file, wg_dtype dtype, int ndim, const int64_t *sh
     return wg_cast(wg_reshape(part, ndim, shape), dtype);
 }
 
-static wg_tensor *take_like(reader *file, const wg_tensor *x) {
+wg_tensor *take_like(layer_file *file, const wg_tensor *x) {
     return take(file, wg_tensor_dtype(x), wg_tensor_ndim(x), wg_tensor_shape(x));
 }
 
-static void load_parameters(wg_state_dict *state, reader *file) {
+static void load_parameters(wg_state_dict *state, layer_file *file) {
     bool recording = wg_set_grad_enabled(false);
     for (int64_t i = 0; i < state->count; i++) {
         const wg_slot *slot = state->entries[i].slot;
@@ -65,7 +60,7 @@ static void hold_against_file(const layer_case *test, void *layer, wg_dtype dtyp
                               double tolerance) {
     ck_assert_int_eq(wg_module_to(layer, dtype), 0);
     wg_state_dict *state = wg_module_state(layer);
-    reader file = {fixture_tensor("layers/%s", test->file ? test->file : test->name), 0};
+    layer_file file = {fixture_tensor("layers/%s", test->file ? test->file : test->name), 0};
     wg_tensor *inputs[2];
     for (int i = 0; i < test->input_count; i++) {
         const int64_t *shape = test->input_shapes[i];

@@ -22,6 +22,16 @@ typedef struct layer_case {
     const char *no_slope; /* why its gradient is not the slope of its forward; NULL: it is */
 } layer_case;
 
+/* A flat file of tensors, which are read one after the other: the next one of this shape, or of the
+ * shape and dtype of x. */
+typedef struct layer_file {
+    wg_tensor *flat;
+    int64_t at;
+} layer_file;
+
+wg_tensor *take(layer_file *file, wg_dtype dtype, int ndim, const int64_t *shape);
+wg_tensor *take_like(layer_file *file, const wg_tensor *x);
+
 /* Adds a suite of both tests of each case. The table must be static. */
 void add_layer_suite(const char *name, int count, const layer_case *cases);
 

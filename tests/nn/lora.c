@@ -13,6 +13,7 @@
 #include "tensor/easy.h"
 #include "tensor/ops.h"
 #include "base/internal.h"
+#include "tests/nn/layer_case.h"
 #include "tests/support/testing.h"
 
 /* The sizes of tests/fixtures/lora.py. */
@@ -23,25 +24,6 @@ static const char *const all_linear[] = {WG_LORA_ALL_LINEAR};
 
 /* ---- Beside PyTorch ---- */
 
-typedef struct reader {
-    wg_tensor *flat;
-    int64_t at;
-    wg_dtype dtype;
-} reader;
-
-static wg_tensor *take(reader *file, int ndim, const int64_t *shape) {
-    int64_t count = 1;
-    for (int i = 0; i < ndim; i++)
-        count *= shape[i];
-    wg_tensor *part = wg_slice(file->flat, 0, file->at, file->at + count, 1);
-    file->at += count;
-    return wg_cast(wg_reshape(part, ndim, shape), file->dtype);
-}
-
-static wg_tensor *take_like(reader *file, const wg_tensor *x) {
-    return take(file, wg_tensor_ndim(x), wg_tensor_shape(x));
-}
-
 static void set(wg_tensor *x, wg_tensor *value) {
     const bool recording = wg_set_grad_enabled(false);
     ck_assert_int_eq(wg_copy_(x, value), 0);
@@ -49,7 +31,7 @@ static void set(wg_tensor *x, wg_tensor *value) {
 }
 
 static void hold_against_file(const char *name, bool transposed, wg_dtype dtype, double tolerance) {
-    reader file = {fixture_tensor("lora/%s", name), 0, dtype};
+    layer_file file = {fixture_tensor("lora/%s", name), 0};
     wg_module *root = wg_module_new(NULL, "", sizeof *root);
     wg_linear *layer =
         wg_linear_new(root, "layer", IN, OUT, &(wg_linear_options){.transposed = transposed});
@@ -57,7 +39,7 @@ static void hold_against_file(const char *name, bool transposed, wg_dtype dtype,
         .rank = RANK, .alpha = ALPHA, .target_count = 1, .targets = all_linear};
     ck_assert_int_eq(wg_lora_attach(root, &options), 1);
     ck_assert_int_eq(wg_module_to(root, dtype), 0);
-    wg_tensor *x = wg_clone(take(&file, 3, (int64_t[]){N, T, IN}));
+    wg_tensor *x = wg_clone(take(&file, dtype, WG_DIMS(N, T, IN)));
     wg_set_requires_grad(x, true);
     wg_tensor *a = wg__lora_of(layer)->a->weight, *b = wg__lora_of(layer)->b->weight;
     set(layer->weight, take_like(&file, layer->weight));
@@ -218,8 +200,7 @@ END_TEST
 START_TEST(a_target_that_is_not_there_is_named_with_those_that_are) {
     net *n = net_new();
     const char *const targets[] = {"up", "query"};
-    ck_assert_int_eq(attach(n, 2, targets), -1);
-    assert_error(WG_ERROR_NOT_FOUND,
+    assert_fails(attach(n, 2, targets), WG_ERROR_NOT_FOUND,
                  "no linear layer is \"query\"; their names end in up, down, head");
     ck_assert_int_eq(wg__lora_count(&n->module), 0);
     ck_assert_int_eq(wg_module_parameter_count(&n->module), 2 * 12 * 20 + 20 + 12 + 7 * 12 + 7);
@@ -240,16 +221,14 @@ START_TEST(options_out_of_range_and_second_adapters_are_refused) {
         {{.rank = 2}, "no targets"},
     };
     for (size_t i = 0; i < WG_COUNT(wrong); i++) {
-        ck_assert_int_eq(wg_lora_attach(&n->module, &wrong[i].options), -1);
-        assert_error(WG_ERROR_ARGUMENT, wrong[i].part);
+        assert_fails(wg_lora_attach(&n->module, &wrong[i].options), WG_ERROR_ARGUMENT,
+                     wrong[i].part);
     }
     ck_assert_int_eq(attach(n, 1, all_linear), 2);
-    ck_assert_int_eq(attach(n, 1, all_linear), -1);
-    assert_error(WG_ERROR_ARGUMENT, "has adapters already");
+    assert_fails(attach(n, 1, all_linear), WG_ERROR_ARGUMENT, "has adapters already");
     ck_assert_int_eq(wg__lora_count(&n->module), 2);
     ck_assert_int_eq(wg_module_quantize(&n->module, WG_QUANTIZATION_BF16), 0);
-    ck_assert_int_eq(wg_lora_merge(&n->module), -1);
-    assert_error(WG_ERROR_STATE, "quantized");
+    assert_fails(wg_lora_merge(&n->module), WG_ERROR_STATE, "quantized");
     wg_module_free(&n->module);
 }
 END_TEST
