@@ -1,5 +1,5 @@
 /* Averages of weights: over steps, and over checkpoints. */
-#include "optim/optimizer.h"
+#include "tests/optim/leaves.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -8,17 +8,12 @@
 #include "io/checkpoint/checkpoint.h"
 #include "base/alloc.h"
 #include "tensor/ops.h"
-#include "tests/support/testing.h"
 #include "optim/internal.h"
 #include "tensor/internal.h"
 #include "io/internal.h"
 
 static void set(wg_tensor *x, double value) {
     ck_assert_int_eq(wg_fill_(x, value), 0);
-}
-
-static double first(const wg_tensor *x) {
-    return wg_at(x, (int64_t[]){0});
 }
 
 START_TEST(an_exponential_average_follows_its_formula) {
@@ -32,9 +27,9 @@ START_TEST(an_exponential_average_follows_its_formula) {
         wg__average_update(average);
         expected = step == 0 ? value : 0.9 * expected + 0.1 * value;
         wg__average_swap(average);
-        ck_assert_double_eq_tol(first(x), expected, 1e-15);
+        ck_assert_double_eq_tol(first_of(x), expected, 1e-15);
         wg__average_swap(average);
-        ck_assert(first(x) == value);
+        ck_assert(first_of(x) == value);
     }
     ck_assert_int_eq(average->updates, 12);
     wg__average_free(average);
@@ -50,7 +45,7 @@ START_TEST(an_average_without_decay_is_the_mean) {
         wg__average_update(average);
     }
     wg__average_swap(average);
-    ck_assert_double_eq_tol(first(x), 6, 1e-6);
+    ck_assert_double_eq_tol(first_of(x), 6, 1e-6);
     wg__average_free(average);
 }
 END_TEST
@@ -78,19 +73,15 @@ START_TEST(a_swap_is_exact_at_any_size_and_counts_a_write) {
 END_TEST
 
 START_TEST(what_cannot_be_averaged_is_refused) {
-    ck_assert_ptr_null(wg__average_new(1));
-    assert_error(WG_ERROR_ARGUMENT, "decay is 1");
-    ck_assert_ptr_null(wg__average_new(NAN));
-    assert_error(WG_ERROR_ARGUMENT, "decay");
+    assert_fails(wg__average_new(1), WG_ERROR_ARGUMENT, "decay is 1");
+    assert_fails(wg__average_new(NAN), WG_ERROR_ARGUMENT, "decay");
     wg_average *average = wg__average_new(0.5);
-    ck_assert_int_eq(wg__average_add(average, wg_zeros(WG_I64, WG_DIMS(2))), -1);
-    assert_error(WG_ERROR_DTYPE, "i64");
-    ck_assert_int_eq(wg__average_add(average, wg_transpose(wg_zeros(WG_F32, WG_DIMS(2, 3)), 0, 1)),
-                     -1);
-    assert_error(WG_ERROR_ARGUMENT, "strided");
+    assert_fails(wg__average_add(average, wg_zeros(WG_I64, WG_DIMS(2))), WG_ERROR_DTYPE, "i64");
+    assert_fails(wg__average_add(average, wg_transpose(wg_zeros(WG_F32, WG_DIMS(2, 3)), 0, 1)),
+                 WG_ERROR_ARGUMENT, "strided");
     wg__average_update(average);
-    ck_assert_int_eq(wg__average_add(average, wg_zeros(WG_F32, WG_DIMS(2))), -1);
-    assert_error(WG_ERROR_STATE, "before the first");
+    assert_fails(wg__average_add(average, wg_zeros(WG_F32, WG_DIMS(2))), WG_ERROR_STATE,
+                 "before the first");
     wg__average_free(average);
 }
 END_TEST
@@ -103,8 +94,8 @@ START_TEST(a_tensor_in_the_memory_of_another_is_not_averaged) {
     ck_assert_int_eq(wg__average_add(average, wg_slice(x, 0, 4, WG_END, 1)), 0);
     wg_tensor *const shared[] = {x, wg_slice(x, 0, 3, WG_END, 1), wg_slice(x, 0, 0, 4, 1)};
     for (size_t i = 0; i < WG_COUNT(shared); i++) {
-        ck_assert_int_eq(wg__average_add(average, shared[i]), -1);
-        assert_error(WG_ERROR_ARGUMENT, "shares memory with tensor");
+        assert_fails(wg__average_add(average, shared[i]), WG_ERROR_ARGUMENT,
+                     "shares memory with tensor");
     }
     wg__average_free(average);
 }
@@ -164,7 +155,7 @@ START_TEST(checkpoints_are_averaged) {
     const char *paths[] = {save_model(&m, 0, 1), save_model(&m, 1, 2), save_model(&m, 2, 6)};
     ck_assert_int_eq(wg__checkpoint_average(3, paths, "/model", m.module), 0);
     ck_assert_double_eq_tol(wg_at(m.weight, (int64_t[]){1, 2}), 3, 1e-6);
-    ck_assert(first(m.count) == 2);
+    ck_assert(first_of(m.count) == 2);
     wg_module_free(m.module);
 }
 END_TEST
@@ -175,11 +166,11 @@ START_TEST(checkpoints_that_cannot_be_averaged_leave_the_weights) {
     wg_set_grad_enabled(false);
     set(m.weight, 5);
     wg_set_grad_enabled(true);
-    ck_assert_int_eq(wg__checkpoint_average(2, paths, "/model", m.module), -1);
-    assert_error(WG_ERROR_NOT_FOUND, "none.h5");
+    assert_fails(wg__checkpoint_average(2, paths, "/model", m.module), WG_ERROR_NOT_FOUND,
+                 "none.h5");
     ck_assert(wg_at(m.weight, (int64_t[]){0, 0}) == 5);
-    ck_assert_int_eq(wg__checkpoint_average(0, paths, "/model", m.module), -1);
-    assert_error(WG_ERROR_ARGUMENT, "0 files");
+    assert_fails(wg__checkpoint_average(0, paths, "/model", m.module), WG_ERROR_ARGUMENT,
+                 "0 files");
     wg_module_free(m.module);
 }
 END_TEST

@@ -1,55 +1,25 @@
 /* AdamW against ten steps of PyTorch's, and what all optimizers have in common: clipping, options,
  * errors. */
-#include "optim/optimizer.h"
+#include "tests/optim/leaves.h"
 
 #include <float.h>
-#include <jansson.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "autograd/internal.h"
-#include "base/alloc.h"
 #include "tensor/ops.h"
 #include "nn/linear.h"
-#include "tests/support/testing.h"
 #include "optim/internal.h"
-
-/* ---- Leaves whose gradients the tests choose ---- */
-
-static wg_tensor *leaf_of(wg_tensor *x) {
-    ck_assert_int_eq(wg_set_requires_grad(x, true), 0);
-    return x;
-}
 
 static wg_tensor *full_leaf(int64_t count, double value) {
     return leaf_of(wg_full(WG_F32, 1, &count, value));
-}
-
-/* Sets the gradient, as backward would. */
-static void set_gradient(wg_tensor *leaf, wg_tensor *gradient) {
-    wg_zero_grad(leaf);
-    leaf->node->gradients[0] = wg_keep(gradient);
-}
-
-static void set_full_gradient(wg_tensor *leaf, double value) {
-    set_gradient(
-        leaf, wg_full(wg_tensor_dtype(leaf), wg_tensor_ndim(leaf), wg_tensor_shape(leaf), value));
 }
 
 /* ---- Ten steps of PyTorch 1.13 ---- */
 
 static wg_tensor *from_json(const json_t *object, const char *key, wg_dtype dtype,
                             const wg_tensor *like) {
-    const json_t *list = json_object_get(object, key);
-    double values[64];
-    for (size_t i = 0; i < json_array_size(list); i++)
-        values[i] = json_number_value(json_array_get(list, i));
-    ck_assert_int_eq((int64_t)json_array_size(list), wg_tensor_count(like));
-    wg_tensor *wide = wg_from_array(WG_F64, wg_tensor_ndim(like), wg_tensor_shape(like), values);
-    wg_tensor *x = wg_empty(dtype, wg_tensor_ndim(like), wg_tensor_shape(like));
-    wg_copy_(x, wide);
-    return x;
+    return tensor_of_list(json_object_get(object, key), dtype, wg_tensor_ndim(like),
+                          wg_tensor_shape(like));
 }
 
 static void assert_state(const wg_optimizer *optimizer, int64_t index, const char *slot,
@@ -95,23 +65,11 @@ static void check_run(const char *name, wg_dtype dtype, double rtol) {
     json_decref(runs);
 }
 
+/* clip_grad_norm_ divides by the norm of 200 plus 1e-6. */
 START_TEST(ten_steps_equal_those_of_pytorch) {
     check_run("f32", WG_F32, 1e-6);
-}
-END_TEST
-
-START_TEST(ten_steps_in_f64_equal_those_of_pytorch) {
     check_run("f64", WG_F64, 1e-13);
-}
-END_TEST
-
-START_TEST(ten_clipped_steps_equal_those_of_pytorch) {
     check_run("f32_clipped", WG_F32, 1e-6);
-}
-END_TEST
-
-/* clip_grad_norm_ divides by the norm of 200 plus 1e-6. */
-START_TEST(ten_clipped_steps_in_f64_equal_those_of_pytorch) {
     check_run("f64_clipped", WG_F64, 1e-8);
 }
 END_TEST
@@ -120,8 +78,7 @@ END_TEST
 
 START_TEST(a_step_drops_the_gradients_and_counts_a_write) {
     wg_optimizer *optimizer = wg_adamw_new(NULL);
-    wg_tensor *w = full_leaf(3, 1);
-    wg_optimizer_add(optimizer, "w", w, false);
+    wg_tensor *w = added(optimizer, "w", full_leaf(3, 1));
     uint64_t version = wg__tensor_version(w);
     set_full_gradient(w, 2);
     ck_assert_int_eq(wg_optimizer_step(optimizer, 0.125), 0);
@@ -157,8 +114,8 @@ START_TEST(a_parameter_without_gradient_stays) {
     set_full_gradient(last, 0);
     uint64_t version = wg__tensor_version(unused);
     ck_assert_int_eq(wg_optimizer_step(optimizer, 0.5), 0);
-    ck_assert(wg_at(used, (int64_t[]){0}) == 6);
-    ck_assert(wg_at(unused, (int64_t[]){0}) == 8);
+    ck_assert(first_of(used) == 6);
+    ck_assert(first_of(unused) == 8);
     ck_assert(wg_at(last, (int64_t[]){2}) == 6);
     ck_assert_uint_eq(wg__tensor_version(unused), version);
     wg_optimizer_free(optimizer);
@@ -174,9 +131,7 @@ START_TEST(a_gradient_of_any_strides_is_stepped_in_order) {
     ck_assert_int_eq(wg_optimizer_clip(optimizer, 0, &norm), 0);
     ck_assert_double_eq_tol(norm, sqrt(55), 1e-12);
     ck_assert_int_eq(wg_optimizer_step(optimizer, 1e-3), 0);
-    const char *slot, *name;
-    wg_tensor *state;
-    wg__optimizer_state(optimizer, 0, &slot, &name, &state);
+    const wg_tensor *state = state_of(optimizer, 0);
     ck_assert(wg_at(state, (int64_t[]){0, 1}) == 1);
     ck_assert(wg_at(state, (int64_t[]){1, 0}) == 0.5);
     wg_optimizer_free(optimizer);
@@ -186,8 +141,7 @@ END_TEST
 /* A gradient that fades would leave subnormal moments: they are set to 0. */
 START_TEST(moments_never_become_subnormal) {
     wg_optimizer *optimizer = wg_adamw_new(&(wg_adamw_options){.beta1 = 0.5, .beta2 = 0.5});
-    wg_tensor *w = full_leaf(40, 1);
-    wg_optimizer_add(optimizer, "w", w, false);
+    wg_tensor *w = added(optimizer, "w", full_leaf(40, 1));
     for (int step = 0; step < 200; step++) {
         set_full_gradient(w, step == 0 ? 1 : 0);
         ck_assert_int_eq(wg_optimizer_step(optimizer, 1e-3), 0);
@@ -199,42 +153,6 @@ START_TEST(moments_never_become_subnormal) {
         }
     }
     wg_optimizer_free(optimizer);
-}
-END_TEST
-
-/* Sizes around those of chunks and vectors. */
-static const int64_t sizes[] = {1, 7, 16384, 16385, 50001, 33};
-
-/* Five clipped steps with random gradients on `threads` threads; copies the weights to `out`. */
-static void random_run(int threads, float *out) {
-    int before = wg_threads();
-    wg_set_threads(threads);
-    wg_generator generator = {.seed = 3};
-    wg_optimizer *optimizer = wg_adamw_new(&(wg_adamw_options){.weight_decay = 0.01});
-    wg_tensor *leaves[WG_COUNT(sizes)];
-    for (size_t i = 0; i < WG_COUNT(sizes); i++) {
-        char name[8];
-        snprintf(name, sizeof name, "%zu", i);
-        leaves[i] = leaf_of(wg_randn(&generator, WG_F32, 1, &sizes[i]));
-        ck_assert_int_eq(wg_optimizer_add(optimizer, name, leaves[i], i % 2), 0);
-    }
-    for (int step = 0; step < 5; step++) {
-        for (size_t i = 0; i < WG_COUNT(sizes); i++)
-            set_gradient(leaves[i], wg_randn(&generator, WG_F32, 1, &sizes[i]));
-        ck_assert_int_eq(wg_optimizer_clip(optimizer, 1.0, NULL), 0);
-        ck_assert_int_eq(wg_optimizer_step(optimizer, 1e-3), 0);
-    }
-    for (size_t i = 0; i < WG_COUNT(sizes); i++, out += sizes[i - 1])
-        wg_to_array(leaves[i], out);
-    wg_optimizer_free(optimizer);
-    wg_set_threads(before);
-}
-
-START_TEST(any_number_of_threads_gives_the_same_bits) {
-    static float one[90000], three[90000];
-    random_run(1, one);
-    random_run(3, three);
-    ck_assert_mem_eq(one, three, sizeof one);
 }
 END_TEST
 
@@ -251,42 +169,36 @@ START_TEST(the_norm_is_over_all_gradients_and_measuring_changes_nothing) {
     ck_assert_int_eq(wg_optimizer_clip(optimizer, 0, &norm), 0);
     ck_assert_double_eq_tol(norm, sqrt(30000 * 4.0 + 1e4), 1e-9);
     ck_assert_int_eq(wg_optimizer_step(optimizer, 1e-3), 0);
-    const char *slot, *name;
-    wg_tensor *state;
-    wg__optimizer_state(optimizer, 0, &slot, &name, &state);
-    ck_assert_double_eq_tol(wg_at(state, (int64_t[]){0}), 0.2, 1e-7);
+    const wg_tensor *state = state_of(optimizer, 0);
+    ck_assert_double_eq_tol(first_of(state), 0.2, 1e-7);
     wg_optimizer_free(optimizer);
 }
 END_TEST
 
 START_TEST(clipping_lasts_for_one_step) {
     wg_optimizer *optimizer = wg_adamw_new(NULL);
-    wg_tensor *w = full_leaf(4, 1);
-    wg_optimizer_add(optimizer, "w", w, false);
-    const char *slot, *name;
-    wg_tensor *state;
-    wg__optimizer_state(optimizer, 0, &slot, &name, &state);
+    wg_tensor *w = added(optimizer, "w", full_leaf(4, 1));
+    const wg_tensor *state = state_of(optimizer, 0);
     set_full_gradient(w, 50); /* norm 100, clipped to 1: each element 0.5 */
     ck_assert_int_eq(wg_optimizer_clip(optimizer, 1, NULL), 0);
     ck_assert_int_eq(wg_optimizer_step(optimizer, 1e-3), 0);
-    ck_assert_double_eq_tol(wg_at(state, (int64_t[]){0}), 0.05, 1e-7);
+    ck_assert_double_eq_tol(first_of(state), 0.05, 1e-7);
     set_full_gradient(w, 50);
     ck_assert_int_eq(wg_optimizer_step(optimizer, 1e-3), 0);
-    ck_assert_double_eq_tol(wg_at(state, (int64_t[]){0}), 0.045 + 5, 1e-5);
+    ck_assert_double_eq_tol(first_of(state), 0.045 + 5, 1e-5);
     wg_optimizer_free(optimizer);
 }
 END_TEST
 
 START_TEST(a_norm_beyond_f32_is_measured) {
     wg_optimizer *optimizer = wg_adamw_new(NULL);
-    wg_tensor *w = full_leaf(4, 1);
-    wg_optimizer_add(optimizer, "w", w, false);
+    wg_tensor *w = added(optimizer, "w", full_leaf(4, 1));
     set_full_gradient(w, 3e38);
     double norm = 0;
     ck_assert_int_eq(wg_optimizer_clip(optimizer, 1, &norm), 0);
     ck_assert_double_eq_tol(norm / 6e38, 1, 1e-6);
     ck_assert_int_eq(wg_optimizer_step(optimizer, 1e-3), 0);
-    ck_assert_double_eq_tol(wg_at(w, (int64_t[]){0}), 0.999, 1e-6);
+    ck_assert_double_eq_tol(first_of(w), 0.999, 1e-6);
     wg_optimizer_free(optimizer);
 }
 END_TEST
@@ -299,11 +211,10 @@ static void check_bad_gradient(double bad) {
     set_full_gradient(good, 1);
     set_full_gradient(w, 1);
     ((float *)wg_tensor_data(wg_gradient(w)))[17000] = (float)bad;
-    ck_assert_int_eq(wg_optimizer_clip(optimizer, 1, NULL), -1);
-    assert_error(WG_ERROR_GRADIENT, "\"bad.weight\" is not finite");
-    ck_assert_int_eq(wg_optimizer_step(optimizer, 1e-3), -1);
-    assert_error(WG_ERROR_GRADIENT, "not finite");
-    ck_assert(wg_at(good, (int64_t[]){0}) == 1);
+    assert_fails(wg_optimizer_clip(optimizer, 1, NULL), WG_ERROR_GRADIENT,
+                 "\"bad.weight\" is not finite");
+    assert_fails(wg_optimizer_step(optimizer, 1e-3), WG_ERROR_GRADIENT, "not finite");
+    ck_assert(first_of(good) == 1);
     ck_assert_int_eq(wg_optimizer_steps(optimizer), 0);
     wg_optimizer_zero_grad(optimizer);
     set_full_gradient(good, 1);
@@ -322,15 +233,13 @@ END_TEST
 
 START_TEST(a_pending_error_stops_steps_and_clipping) {
     wg_optimizer *optimizer = wg_adamw_new(NULL);
-    wg_tensor *w = full_leaf(4, 1);
-    wg_optimizer_add(optimizer, "w", w, false);
+    wg_tensor *w = added(optimizer, "w", full_leaf(4, 1));
     set_full_gradient(w, 1);
     wg_fail(WG_ERROR_SHAPE, "forward", "failed");
     double norm = -1;
     ck_assert_int_eq(wg_optimizer_clip(optimizer, 1, &norm), -1);
-    ck_assert_int_eq(wg_optimizer_step(optimizer, 1e-3), -1);
-    assert_error(WG_ERROR_SHAPE, "forward: failed");
-    ck_assert(wg_at(w, (int64_t[]){0}) == 1);
+    assert_fails(wg_optimizer_step(optimizer, 1e-3), WG_ERROR_SHAPE, "forward: failed");
+    ck_assert(first_of(w) == 1);
     ck_assert(norm == -1);
     ck_assert_ptr_nonnull(wg_gradient(w));
     wg_optimizer_free(optimizer);
@@ -339,10 +248,9 @@ END_TEST
 
 START_TEST(a_step_without_any_gradient_is_refused) {
     wg_optimizer *optimizer = wg_adamw_new(NULL);
-    wg_tensor *w = full_leaf(4, 1);
-    wg_optimizer_add(optimizer, "w", w, false);
-    ck_assert_int_eq(wg_optimizer_step(optimizer, 1e-3), -1);
-    assert_error(WG_ERROR_GRADIENT, "no parameter has a gradient");
+    added(optimizer, "w", full_leaf(4, 1));
+    assert_fails(wg_optimizer_step(optimizer, 1e-3), WG_ERROR_GRADIENT,
+                 "no parameter has a gradient");
     ck_assert_int_eq(wg_optimizer_steps(optimizer), 0);
     wg_optimizer_free(optimizer);
 }
@@ -352,15 +260,14 @@ START_TEST(what_cannot_be_stepped_is_not_added) {
     wg_optimizer *optimizer = wg_adamw_new(NULL);
     wg_tensor *w = full_leaf(4, 1);
     ck_assert_int_eq(wg_optimizer_add(optimizer, "w", w, false), 0);
-    ck_assert_int_eq(wg_optimizer_add(optimizer, "w", full_leaf(4, 1), false), -1);
-    assert_error(WG_ERROR_ARGUMENT, "\"w\" is here already");
-    ck_assert_int_eq(wg_optimizer_add(optimizer, "again", w, false), -1);
-    assert_error(WG_ERROR_ARGUMENT, "\"again\" is here already, as \"w\"");
-    ck_assert_int_eq(wg_optimizer_add(optimizer, "x", wg_zeros(WG_F32, WG_DIMS(2)), false), -1);
-    assert_error(WG_ERROR_GRADIENT, "\"x\" requires no gradient");
-    ck_assert_int_eq(
-        wg_optimizer_add(optimizer, "x", leaf_of(wg_zeros(WG_BF16, WG_DIMS(2))), false), -1);
-    assert_error(WG_ERROR_DTYPE, "\"x\" is bf16");
+    assert_fails(wg_optimizer_add(optimizer, "w", full_leaf(4, 1), false), WG_ERROR_ARGUMENT,
+                 "\"w\" is here already");
+    assert_fails(wg_optimizer_add(optimizer, "again", w, false), WG_ERROR_ARGUMENT,
+                 "\"again\" is here already, as \"w\"");
+    assert_fails(wg_optimizer_add(optimizer, "x", wg_zeros(WG_F32, WG_DIMS(2)), false),
+                 WG_ERROR_GRADIENT, "\"x\" requires no gradient");
+    assert_fails(wg_optimizer_add(optimizer, "x", leaf_of(wg_zeros(WG_BF16, WG_DIMS(2))), false),
+                 WG_ERROR_DTYPE, "\"x\" is bf16");
     ck_assert_int_eq(wg_optimizer_add(optimizer, "x", NULL, false), -1);
     const char *slot, *name;
     wg_tensor *state;
@@ -381,8 +288,8 @@ START_TEST(a_parameter_in_the_memory_of_another_is_refused) {
     ck_assert_int_eq(wg_optimizer_add(optimizer, "first", first, false), 0);
     for (size_t i = 0; i < WG_COUNT(parts); i++) {
         wg_tensor *leaf = leaf_of(wg_detach(parts[i]));
-        ck_assert_int_eq(wg_optimizer_add(optimizer, "second", leaf, false), -1);
-        assert_error(WG_ERROR_ARGUMENT, "\"second\" shares memory with \"first\"");
+        assert_fails(wg_optimizer_add(optimizer, "second", leaf, false), WG_ERROR_ARGUMENT,
+                     "\"second\" shares memory with \"first\"");
     }
     wg_tensor *last = leaf_of(wg_slice(w, 0, 4, WG_END, 1));
     ck_assert_int_eq(wg_optimizer_add(optimizer, "last", last, false), 0);
@@ -401,50 +308,22 @@ START_TEST(a_gradient_that_is_a_parameter_is_read_before_the_step) {
     ck_assert_int_eq(wg_backward(x, &options), 0);
     set_full_gradient(w, 4);
     ck_assert_int_eq(wg_optimizer_step(optimizer, 0.5), 0);
-    ck_assert_double_eq(wg_at(w, (int64_t[]){0}), 8 - 0.5 * 4);
-    ck_assert_double_eq(wg_at(x, (int64_t[]){0}), 1 - 0.5 * 8);
+    ck_assert_double_eq(first_of(w), 8 - 0.5 * 4);
+    ck_assert_double_eq(first_of(x), 1 - 0.5 * 8);
     wg_optimizer_free(optimizer);
 }
 END_TEST
 
 START_TEST(rates_and_options_out_of_range_are_refused) {
-    ck_assert_ptr_null(wg_adamw_new(&(wg_adamw_options){.beta1 = 1}));
-    assert_error(WG_ERROR_ARGUMENT, "beta1 is 1");
-    ck_assert_ptr_null(wg_adamw_new(&(wg_adamw_options){.beta2 = NAN}));
-    assert_error(WG_ERROR_ARGUMENT, "beta2");
-    ck_assert_ptr_null(wg_adamw_new(&(wg_adamw_options){.eps = -1}));
-    assert_error(WG_ERROR_ARGUMENT, "eps");
-    ck_assert_ptr_null(wg_adamw_new(&(wg_adamw_options){.weight_decay = -0.1}));
-    assert_error(WG_ERROR_ARGUMENT, "weight_decay");
+    assert_none(wg_adamw_new(&(wg_adamw_options){.beta1 = 1}), "beta1 is 1");
+    assert_none(wg_adamw_new(&(wg_adamw_options){.beta2 = NAN}), "beta2");
+    assert_none(wg_adamw_new(&(wg_adamw_options){.eps = -1}), "eps");
+    assert_none(wg_adamw_new(&(wg_adamw_options){.weight_decay = -0.1}), "weight_decay");
     wg_optimizer *optimizer = wg_adamw_new(NULL);
-    ck_assert_int_eq(wg_optimizer_step(optimizer, NAN), -1);
-    assert_error(WG_ERROR_ARGUMENT, "learning rate");
-    ck_assert_int_eq(wg_optimizer_step(optimizer, -1), -1);
-    assert_error(WG_ERROR_ARGUMENT, "learning rate");
-    ck_assert_int_eq(wg_optimizer_clip(optimizer, -1, NULL), -1);
-    assert_error(WG_ERROR_ARGUMENT, "max_norm");
+    assert_fails(wg_optimizer_step(optimizer, NAN), WG_ERROR_ARGUMENT, "learning rate");
+    assert_fails(wg_optimizer_step(optimizer, -1), WG_ERROR_ARGUMENT, "learning rate");
+    assert_fails(wg_optimizer_clip(optimizer, -1, NULL), WG_ERROR_ARGUMENT, "max_norm");
     wg_optimizer_free(optimizer);
-}
-END_TEST
-
-START_TEST(no_memory_is_an_error_and_nothing_leaks) {
-    wg_tensor *w = full_leaf(40000, 1);
-    int64_t blocks = wg_alloc_get_stats().live_blocks;
-    for (int64_t n = 0; n < 12; n++) {
-        wg__alloc_fail_after(n);
-        wg_optimizer *optimizer = wg_adamw_new(NULL);
-        int status = wg_optimizer_add(optimizer, "w", w, false);
-        wg__alloc_fail_after(-1);
-        if (status < 0)
-            assert_error(WG_ERROR_MEMORY, "");
-        wg_optimizer_free(optimizer);
-        ck_assert_int_eq(wg_alloc_get_stats().live_blocks, blocks);
-        if (status == 0) {
-            ck_assert_int_gt(n, 5);
-            return;
-        }
-    }
-    ck_abort_msg("it never succeeded");
 }
 END_TEST
 
@@ -475,8 +354,8 @@ START_TEST(a_module_is_added_with_its_paths_ties_and_decay) {
     ck_assert_int_eq(wg_optimizer_step(optimizer, 1), 0);
     ck_assert_double_eq_tol(wg_at(tied->weight, (int64_t[]){0, 0}), 0.9, 1e-6);
     ck_assert_double_eq(wg_at(linear->bias, (int64_t[]){0}), 1);
-    ck_assert_int_eq(wg_optimizer_add_module(optimizer, root), -1);
-    assert_error(WG_ERROR_ARGUMENT, "\"up.weight\" is here already");
+    assert_fails(wg_optimizer_add_module(optimizer, root), WG_ERROR_ARGUMENT,
+                 "\"up.weight\" is here already");
     ck_assert_int_eq(wg_optimizer_add_module(NULL, root), -1);
     wg_optimizer_free(optimizer);
     wg_module_free(root);
@@ -486,15 +365,11 @@ END_TEST
 SUITES {
     const TTest *const tests[] = {
         ten_steps_equal_those_of_pytorch,
-        ten_steps_in_f64_equal_those_of_pytorch,
-        ten_clipped_steps_equal_those_of_pytorch,
-        ten_clipped_steps_in_f64_equal_those_of_pytorch,
         a_step_drops_the_gradients_and_counts_a_write,
         decay_shrinks_only_what_decays,
         a_parameter_without_gradient_stays,
         a_gradient_of_any_strides_is_stepped_in_order,
         moments_never_become_subnormal,
-        any_number_of_threads_gives_the_same_bits,
         the_norm_is_over_all_gradients_and_measuring_changes_nothing,
         clipping_lasts_for_one_step,
         a_norm_beyond_f32_is_measured,
@@ -505,7 +380,6 @@ SUITES {
         a_parameter_in_the_memory_of_another_is_refused,
         a_gradient_that_is_a_parameter_is_read_before_the_step,
         rates_and_options_out_of_range_are_refused,
-        no_memory_is_an_error_and_nothing_leaks,
         a_module_is_added_with_its_paths_ties_and_decay,
     };
     add_suite("optim", tests);

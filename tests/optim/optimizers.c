@@ -1,15 +1,12 @@
 /* Every optimizer against twelve steps of its reference, and its special features. */
-#include "optim/optimizer.h"
+#include "tests/optim/leaves.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "autograd/internal.h"
 #include "base/alloc.h"
 #include "tensor/ops.h"
-#include "tests/support/testing.h"
 #include "optim/internal.h"
 
 /* ---- Twelve steps of PyTorch, or of NumPy as the paper says ---- */
@@ -26,24 +23,8 @@ static const struct leaf {
 
 enum { LEAVES = WG_COUNT(leaves) };
 
-static wg_tensor *from_json(const json_t *object, const char *key, wg_dtype dtype, int ndim,
-                            const int64_t *shape) {
-    const json_t *list = json_object_get(object, key);
-    double values[64];
-    ck_assert_msg(json_array_size(list) > 0, "%s is not in the fixture", key);
-    for (size_t i = 0; i < json_array_size(list); i++)
-        values[i] = json_number_value(json_array_get(list, i));
-    wg_tensor *wide = wg_from_array(WG_F64, ndim, shape, values);
-    ck_assert_int_eq(wg_tensor_count(wide), (int64_t)json_array_size(list));
-    wg_tensor *x = wg_empty(dtype, ndim, shape);
-    wg_copy_(x, wide);
-    return x;
-}
-
-/* Sets the gradient, as backward would. */
-static void set_gradient(wg_tensor *leaf, wg_tensor *gradient) {
-    wg_zero_grad(leaf);
-    leaf->node->gradients[0] = wg_keep(gradient);
+static wg_tensor *from_json(const json_t *object, const struct leaf *leaf, wg_dtype dtype) {
+    return tensor_of_list(json_object_get(object, leaf->name), dtype, leaf->ndim, leaf->shape);
 }
 
 static void check_state(const wg_optimizer *optimizer, const json_t *state, double rtol) {
@@ -55,8 +36,9 @@ static void check_state(const wg_optimizer *optimizer, const json_t *state, doub
     json_object_foreach((json_t *)state, key, slots) wanted += json_object_size(slots);
     for (; wg__optimizer_state(optimizer, (int64_t)found, &slot, &name, &tensor); found++)
         assert_close(tensor,
-                     from_json(json_object_get(state, name), slot, wg_tensor_dtype(tensor),
-                               wg_tensor_ndim(tensor), wg_tensor_shape(tensor)),
+                     tensor_of_list(json_object_get(json_object_get(state, name), slot),
+                                    wg_tensor_dtype(tensor), wg_tensor_ndim(tensor),
+                                    wg_tensor_shape(tensor)),
                      rtol, rtol);
     ck_assert_uint_eq(found, wanted);
 }
@@ -70,9 +52,7 @@ static void check_run(const char *run_name, wg_optimizer *optimizer, wg_dtype dt
     wg_tensor *w[LEAVES];
     for (int i = 0; i < LEAVES; i++) {
         const struct leaf *leaf = &leaves[i];
-        w[i] = from_json(json_object_get(fixtures, "begin"), leaf->name, dtype, leaf->ndim,
-                         leaf->shape);
-        ck_assert_int_eq(wg_set_requires_grad(w[i], true), 0);
+        w[i] = leaf_of(from_json(json_object_get(fixtures, "begin"), leaf, dtype));
         ck_assert_int_eq(wg_optimizer_add(optimizer, leaf->name, w[i], leaf->no_decay), 0);
     }
     const json_t *kept = json_object_get(fixtures, "kept");
@@ -80,17 +60,14 @@ static void check_run(const char *run_name, wg_optimizer *optimizer, wg_dtype dt
     size_t step, next = 0;
     json_array_foreach(json_object_get(fixtures, "gradients"), step, gradients) {
         for (int i = 0; i < LEAVES; i++)
-            set_gradient(
-                w[i], from_json(gradients, leaves[i].name, dtype, leaves[i].ndim, leaves[i].shape));
+            set_gradient(w[i], from_json(gradients, &leaves[i], dtype));
         double rate = json_number_value(json_array_get(json_object_get(fixtures, "rates"), step));
         ck_assert_int_eq(wg_optimizer_step(optimizer, rate), 0);
         if ((size_t)json_integer_value(json_array_get(kept, next)) != step)
             continue;
         for (int i = 0; i < LEAVES; i++)
-            assert_close(w[i],
-                         from_json(json_array_get(steps, next), leaves[i].name, dtype,
-                                   leaves[i].ndim, leaves[i].shape),
-                         rtol, rtol);
+            assert_close(w[i], from_json(json_array_get(steps, next), &leaves[i], dtype), rtol,
+                         rtol);
         next++;
     }
     ck_assert_uint_eq(next, json_array_size(steps));
@@ -108,16 +85,8 @@ static void check_run(const char *run_name, wg_optimizer *optimizer, wg_dtype dt
 
 START_TEST(sgd_equals_pytorchs) {
     CHECK_RUN("sgd", 2e-6, wg_sgd_new(&(wg_sgd_options){.weight_decay = 0.1}));
-}
-END_TEST
-
-START_TEST(sgd_with_momentum_equals_pytorchs) {
     CHECK_RUN("sgd_momentum", 2e-6,
               wg_sgd_new(&(wg_sgd_options){.momentum = 0.9, .weight_decay = 0.1}));
-}
-END_TEST
-
-START_TEST(sgd_with_nesterovs_momentum_equals_pytorchs) {
     CHECK_RUN(
         "sgd_nesterov", 2e-6,
         wg_sgd_new(&(wg_sgd_options){.momentum = 0.9, .weight_decay = 0.1, .nesterov = true}));
@@ -127,12 +96,8 @@ END_TEST
 static const wg_adam_options adam_options = {
     .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-6, .weight_decay = 0.1};
 
-START_TEST(adam_equals_pytorchs) {
+START_TEST(adam_and_adamw_equal_pytorchs) {
     CHECK_RUN("adam", 2e-6, wg_adam_new(&adam_options));
-}
-END_TEST
-
-START_TEST(adamw_equals_pytorchs) {
     CHECK_RUN("adamw", 2e-6, wg_adamw_new(&adam_options));
 }
 END_TEST
@@ -176,8 +141,6 @@ static const int64_t lengths[] = {33, 16385, 50001};
 
 enum { BIG = WG_COUNT(sides) + WG_COUNT(lengths), BIG_COUNT = 200000 };
 
-static const char *const names[] = {"sgd", "adam", "adamw", "adafactor", "lion", "muon"};
-
 static wg_optimizer *make(const char *name) {
     wg_optimizer *optimizer =
         wg_optimizer_new(&(wg_optimizer_choice){.name = name, .weight_decay = 0.01});
@@ -201,8 +164,7 @@ static void big_run(const char *name, int threads, wg_dtype dtype, double *out) 
     for (size_t i = 0; i < BIG; i++) {
         char leaf_name[8];
         snprintf(leaf_name, sizeof leaf_name, "%zu", i);
-        big[i] = big_leaf(&generator, i, dtype);
-        ck_assert_int_eq(wg_set_requires_grad(big[i], true), 0);
+        big[i] = leaf_of(big_leaf(&generator, i, dtype));
         ck_assert_int_eq(wg_optimizer_add(optimizer, leaf_name, big[i], i % 2), 0);
     }
     for (int step = 0; step < 3; step++) {
@@ -225,22 +187,22 @@ static void big_run(const char *name, int threads, wg_dtype dtype, double *out) 
 static double one[BIG_COUNT], other[BIG_COUNT];
 
 START_TEST(any_number_of_threads_gives_the_same_bits) {
-    for (size_t i = 0; i < WG_COUNT(names); i++) {
-        big_run(names[i], 1, WG_F32, one);
-        big_run(names[i], 3, WG_F32, other);
-        ck_assert_msg(memcmp(one, other, sizeof one) == 0, "%s", names[i]);
+    for (size_t i = 0; i < OPTIMIZERS; i++) {
+        big_run(optimizer_names[i], 1, WG_F32, one);
+        big_run(optimizer_names[i], 3, WG_F32, other);
+        ck_assert_msg(memcmp(one, other, sizeof one) == 0, "%s", optimizer_names[i]);
     }
 }
 END_TEST
 
 /* The small fixtures do not cover sums over many blocks. */
 START_TEST(large_parameters_step_alike_in_f32_and_f64) {
-    for (size_t i = 0; i < WG_COUNT(names); i++) {
-        big_run(names[i], 2, WG_F32, one);
-        big_run(names[i], 2, WG_F64, other);
+    for (size_t i = 0; i < OPTIMIZERS; i++) {
+        big_run(optimizer_names[i], 2, WG_F32, one);
+        big_run(optimizer_names[i], 2, WG_F64, other);
         for (size_t j = 0; j < BIG_COUNT; j++)
-            ck_assert_msg(fabs(one[j] - other[j]) <= 1e-4, "%s: %.9g and %.9g", names[i], one[j],
-                          other[j]);
+            ck_assert_msg(fabs(one[j] - other[j]) <= 1e-4, "%s: %.9g and %.9g", optimizer_names[i],
+                          one[j], other[j]);
     }
 }
 END_TEST
@@ -285,8 +247,7 @@ static void check_first_step(wg_optimizer *optimizer, int ndim, const int64_t *s
     wg_tensor *w = wg_randn(&generator, WG_F64, ndim, shape);
     wg_tensor *g = wg_randn(&generator, WG_F64, ndim, shape);
     wg_tensor *expected = wg_sub(w, update(w, g));
-    ck_assert_int_eq(wg_set_requires_grad(w, true), 0);
-    ck_assert_int_eq(wg_optimizer_add(optimizer, "w", w, false), 0);
+    added(optimizer, "w", w);
     set_gradient(w, g);
     ck_assert_int_eq(wg_optimizer_step(optimizer, 0.1), 0);
     assert_close(w, expected, 1e-10, 1e-10);
@@ -316,8 +277,7 @@ START_TEST(muon_iterates_in_bf16_under_its_matmul_dtype) {
         wg_tensor *g = wg_randn(&generator, WG_F32, 2, shapes[i]);
         wg_tensor *w = wg_zeros(WG_F32, 2, shapes[i]), *in_f32 = muon_update(w, g);
         wg_optimizer *optimizer = wg_muon_new(NULL);
-        ck_assert_int_eq(wg_set_requires_grad(w, true), 0);
-        ck_assert_int_eq(wg_optimizer_add(optimizer, "w", w, false), 0);
+        added(optimizer, "w", w);
         set_gradient(w, g);
         wg_set_matmul_dtype(WG_BF16);
         wg_tensor *in_bf16 = muon_update(w, g);
@@ -335,18 +295,14 @@ END_TEST
 /* ---- Clipping, fading, refusals ---- */
 
 START_TEST(every_optimizer_scales_the_gradient_that_is_clipped) {
-    for (size_t i = 0; i < WG_COUNT(names); i++) {
+    for (size_t i = 0; i < OPTIMIZERS; i++) {
         wg_tensor *weights[2];
         for (int clipped = 0; clipped < 2; clipped++) {
             wg_generator generator = {.seed = 8};
-            wg_optimizer *optimizer = make(names[i]);
-            wg_tensor *w = wg_randn(&generator, WG_F64, WG_DIMS(6, 5));
-            wg_tensor *b = wg_randn(&generator, WG_F64, WG_DIMS(7));
+            wg_optimizer *optimizer = make(optimizer_names[i]);
+            wg_tensor *w = added(optimizer, "w", wg_randn(&generator, WG_F64, WG_DIMS(6, 5)));
+            wg_tensor *b = added(optimizer, "b", wg_randn(&generator, WG_F64, WG_DIMS(7)));
             weights[clipped] = w;
-            wg_set_requires_grad(w, true);
-            wg_set_requires_grad(b, true);
-            ck_assert_int_eq(wg_optimizer_add(optimizer, "w", w, false), 0);
-            ck_assert_int_eq(wg_optimizer_add(optimizer, "b", b, false), 0);
             for (int step = 0; step < 3; step++) {
                 wg_tensor *gradient = wg_randn(&generator, WG_F64, WG_DIMS(6, 5));
                 double norm = wg_item(wg_sqrt(wg_sum(wg_square(gradient), WG_ALL, false)));
@@ -365,42 +321,26 @@ START_TEST(every_optimizer_scales_the_gradient_that_is_clipped) {
 }
 END_TEST
 
-START_TEST(a_gradient_of_zeros_leaves_finite_weights) {
-    for (size_t i = 0; i < WG_COUNT(names); i++) {
-        wg_optimizer *optimizer = make(names[i]);
-        wg_tensor *w = wg_zeros(WG_F32, WG_DIMS(4, 3));
-        wg_set_requires_grad(w, true);
-        ck_assert_int_eq(wg_optimizer_add(optimizer, "w", w, false), 0);
-        for (int step = 0; step < 3; step++) {
-            set_gradient(w, wg_zeros_like(w));
-            ck_assert_int_eq(wg_optimizer_step(optimizer, 1e-2), 0);
+/* Also weights of no elements. */
+START_TEST(gradients_of_zeros_leave_zeros) {
+    for (size_t i = 0; i < OPTIMIZERS; i++)
+        for (int64_t rows = 0; rows <= 4; rows += 4) {
+            wg_optimizer *optimizer = make(optimizer_names[i]);
+            wg_tensor *w = added(optimizer, "w", wg_zeros(WG_F32, WG_DIMS(rows, 3)));
+            for (int step = 0; step < 3; step++) {
+                set_full_gradient(w, 0);
+                ck_assert_int_eq(wg_optimizer_step(optimizer, 1e-2), 0);
+            }
+            assert_close(wg_detach(w), wg_zeros(WG_F32, WG_DIMS(rows, 3)), 0, 0);
+            wg_optimizer_free(optimizer);
         }
-        for (int64_t j = 0; j < 12; j++)
-            ck_assert_msg(wg_at(w, (int64_t[]){j / 3, j % 3}) == 0, "%s", names[i]);
-        wg_optimizer_free(optimizer);
-    }
-}
-END_TEST
-
-START_TEST(parameters_of_no_elements_are_stepped) {
-    for (size_t i = 0; i < WG_COUNT(names); i++) {
-        wg_optimizer *optimizer = make(names[i]);
-        wg_tensor *w = wg_zeros(WG_F32, WG_DIMS(0, 3));
-        wg_set_requires_grad(w, true);
-        ck_assert_int_eq(wg_optimizer_add(optimizer, "w", w, false), 0);
-        set_gradient(w, wg_zeros_like(w));
-        ck_assert_int_eq(wg_optimizer_step(optimizer, 1e-2), 0);
-        wg_optimizer_free(optimizer);
-    }
 }
 END_TEST
 
 START_TEST(muon_brings_singular_values_near_1) {
     wg_generator generator = {.seed = 4};
     wg_optimizer *optimizer = wg_muon_new(&(wg_muon_options){.momentum = 0.5});
-    wg_tensor *w = wg_zeros(WG_F64, WG_DIMS(30, 50));
-    wg_set_requires_grad(w, true);
-    ck_assert_int_eq(wg_optimizer_add(optimizer, "w", w, false), 0);
+    wg_tensor *w = added(optimizer, "w", wg_zeros(WG_F64, WG_DIMS(30, 50)));
     set_gradient(w, wg_randn(&generator, WG_F64, WG_DIMS(30, 50)));
     ck_assert_int_eq(wg_optimizer_step(optimizer, 1), 0);
     wg_tensor *x = wg_detach(w);
@@ -412,35 +352,29 @@ START_TEST(muon_brings_singular_values_near_1) {
 END_TEST
 
 START_TEST(options_out_of_range_are_refused) {
-    ck_assert_ptr_null(wg_sgd_new(&(wg_sgd_options){.momentum = 1}));
-    assert_error(WG_ERROR_ARGUMENT, "momentum is 1");
-    ck_assert_ptr_null(wg_sgd_new(&(wg_sgd_options){.nesterov = true}));
-    assert_error(WG_ERROR_ARGUMENT, "wants a momentum");
-    ck_assert_ptr_null(wg_adam_new(&(wg_adam_options){.beta1 = 1}));
-    assert_error(WG_ERROR_ARGUMENT, "adam_new: beta1 is 1");
-    ck_assert_ptr_null(wg_lion_new(&(wg_lion_options){.beta2 = -1}));
-    assert_error(WG_ERROR_ARGUMENT, "beta2 is -1");
-    ck_assert_ptr_null(wg_adafactor_new(&(wg_adafactor_options){.clip_threshold = NAN}));
-    assert_error(WG_ERROR_ARGUMENT, "clip_threshold");
-    ck_assert_ptr_null(wg_muon_new(&(wg_muon_options){.adamw = {.eps = -1}}));
-    assert_error(WG_ERROR_ARGUMENT, "eps is -1");
-    ck_assert_ptr_null(wg_muon_new(&(wg_muon_options){.weight_decay = INFINITY}));
-    assert_error(WG_ERROR_ARGUMENT, "weight_decay");
-    ck_assert_ptr_null(wg_optimizer_new(&(wg_optimizer_choice){.name = "adamax"}));
-    assert_error(WG_ERROR_NOT_FOUND, "no 'adamax'");
+    assert_none(wg_sgd_new(&(wg_sgd_options){.momentum = 1}), "momentum is 1");
+    assert_none(wg_sgd_new(&(wg_sgd_options){.nesterov = true}), "wants a momentum");
+    assert_none(wg_adam_new(&(wg_adam_options){.beta1 = 1}), "adam_new: beta1 is 1");
+    assert_none(wg_lion_new(&(wg_lion_options){.beta2 = -1}), "beta2 is -1");
+    assert_none(wg_adafactor_new(&(wg_adafactor_options){.clip_threshold = NAN}), "clip_threshold");
+    assert_none(wg_muon_new(&(wg_muon_options){.adamw = {.eps = -1}}), "eps is -1");
+    assert_none(wg_muon_new(&(wg_muon_options){.weight_decay = INFINITY}), "weight_decay");
+    assert_fails(wg_optimizer_new(&(wg_optimizer_choice){.name = "adamax"}), WG_ERROR_NOT_FOUND,
+                 "no 'adamax'");
 }
 END_TEST
 
 START_TEST(no_memory_is_an_error_and_nothing_leaks) {
-    wg_tensor *w = wg_zeros(WG_F32, WG_DIMS(200, 300));
-    wg_set_requires_grad(w, true);
+    wg_tensor *w = leaf_of(wg_zeros(WG_F32, WG_DIMS(200, 300)));
     int64_t blocks = wg_alloc_get_stats().live_blocks;
-    for (size_t i = 0; i < WG_COUNT(names); i++) {
+    for (size_t i = 0; i < OPTIMIZERS; i++) {
         int status = -1;
-        for (int64_t n = 0; status < 0; n++) {
+        int64_t n = 0;
+        for (; status < 0; n++) {
             ck_assert_int_lt(n, 20);
             wg__alloc_fail_after(n);
-            wg_optimizer *optimizer = wg_optimizer_new(&(wg_optimizer_choice){.name = names[i]});
+            wg_optimizer *optimizer =
+                wg_optimizer_new(&(wg_optimizer_choice){.name = optimizer_names[i]});
             status = wg_optimizer_add(optimizer, "w", w, false);
             wg__alloc_fail_after(-1);
             if (status < 0)
@@ -448,6 +382,7 @@ START_TEST(no_memory_is_an_error_and_nothing_leaks) {
             wg_optimizer_free(optimizer);
             ck_assert_int_eq(wg_alloc_get_stats().live_blocks, blocks);
         }
+        ck_assert_int_gt(n, 3);
     }
 }
 END_TEST
@@ -455,10 +390,7 @@ END_TEST
 SUITES {
     const TTest *const tests[] = {
         sgd_equals_pytorchs,
-        sgd_with_momentum_equals_pytorchs,
-        sgd_with_nesterovs_momentum_equals_pytorchs,
-        adam_equals_pytorchs,
-        adamw_equals_pytorchs,
+        adam_and_adamw_equal_pytorchs,
         adafactor_equals_the_papers,
         lion_equals_the_papers,
         muon_equals_the_published,
@@ -467,8 +399,7 @@ SUITES {
         large_parameters_step_as_composed_of_ops,
         muon_iterates_in_bf16_under_its_matmul_dtype,
         every_optimizer_scales_the_gradient_that_is_clipped,
-        a_gradient_of_zeros_leaves_finite_weights,
-        parameters_of_no_elements_are_stepped,
+        gradients_of_zeros_leave_zeros,
         muon_brings_singular_values_near_1,
         options_out_of_range_are_refused,
         no_memory_is_an_error_and_nothing_leaks,
