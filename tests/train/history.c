@@ -102,6 +102,10 @@ START_TEST(a_history_that_was_saved_goes_on_as_one_that_was_not) {
         const double loss = sin((double)step);
         add(&whole, WG__HISTORY_MEAN, step, loss);
         add(&parts, WG__HISTORY_MEAN, step, loss);
+        if (step > 25000) { /* a column that is NaN before */
+            ck_assert_int_eq(wg__history_set(&whole, "late", loss), 0);
+            ck_assert_int_eq(wg__history_set(&parts, "late", loss), 0);
+        }
         if (step % 3001 == 0 || step == WG_HISTORY_ROWS)
             save_and_read(&parts);
     }
@@ -110,8 +114,14 @@ START_TEST(a_history_that_was_saved_goes_on_as_one_that_was_not) {
     for (int i = 0; i < whole.column_count; i++)
         ck_assert_mem_eq(wg_history_column(&parts, whole.names[i]), whole.columns[i],
                          (size_t)whole.row_count * sizeof(double));
+    ck_assert(isnan(wg_history_column(&parts, "late")[0]));
+    ck_assert_ptr_null(wg_history_column(&parts, "early"));
     wg_history_clear(&whole);
     wg_history_clear(&parts);
+    wg_checkpoint *file = wg_checkpoint_open(in_scratch("history.h5"));
+    ck_assert_int_eq(wg_history_get(&parts, file, "/other"), 0);
+    ck_assert_int_eq(parts.row_count, 0);
+    wg_checkpoint_close(file);
 }
 END_TEST
 

@@ -35,6 +35,7 @@ wg_tensor *regression_loss(void *context, wg_metrics *metrics) {
 static int regression_evaluate(void *context, wg_metrics *metrics) {
     regression *t = context;
     ck_assert_int_lt(t->evaluations, REGRESSION_EVALUATIONS);
+    ck_assert(!wg_module_is_training(t->module) && !wg_grad_enabled());
     t->seen[t->evaluations] = first_element(t->weight);
     double loss = t->script ? t->script[t->evaluations] : wg_item(measure(t, t->table));
     t->evaluations++;
@@ -64,6 +65,11 @@ regression regression_make(int64_t batch, wg_dtype dtype) {
     wg_generator generator = {.seed = 6};
     t.table = wg_keep(wg_randn(&generator, dtype, WG_DIMS(ROWS, WIDTH)));
     return t;
+}
+
+void assert_run(wg_trainer *trainer, int outcome) {
+    ck_assert_int_eq(wg_trainer_run(trainer), outcome);
+    wg_trainer_free(trainer);
 }
 
 void regression_free(regression *t) {

@@ -28,6 +28,9 @@ void regression_free(regression *t);
  * the metric "regression_loss". */
 wg_trainer *regression_trainer(regression *t, const char *optimizer, wg_trainer_options options);
 
+/* Fails unless the run has this outcome; frees the trainer. */
+void assert_run(wg_trainer *trainer, int outcome);
+
 /* Its loss of a batch, as of a task. */
 wg_tensor *regression_loss(void *t, wg_metrics *metrics);
 

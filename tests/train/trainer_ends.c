@@ -76,8 +76,7 @@ START_TEST(the_best_wants_a_loss_to_go_by) {
     t.has_no_loss = true;
     wg_trainer *trainer =
         regression_trainer(&t, "adamw", (wg_trainer_options){.steps = 2, .patience = 1});
-    ck_assert_int_eq(wg_trainer_run(trainer), -1);
-    assert_error(WG_ERROR_STATE, "no \"loss\"");
+    assert_fails(wg_trainer_run(trainer), WG_ERROR_STATE, "no \"loss\"");
     wg_trainer_free(trainer);
     regression_free(&t);
 }
@@ -111,18 +110,17 @@ START_TEST(a_run_that_fails_in_the_midst_of_a_step_is_not_saved_and_does_not_go_
         if (clips) {
             ck_assert_int_eq(wg_trainer_save(trainer, other), 0);
         } else {
-            ck_assert_int_eq(wg_trainer_save(trainer, other), -1);
-            assert_error(WG_ERROR_STATE, "step 5 failed when some weights had been stepped");
-            ck_assert_int_eq(wg_trainer_run(trainer), -1);
-            assert_error(WG_ERROR_STATE, "resume the run from its last checkpoint");
+            assert_fails(wg_trainer_save(trainer, other), WG_ERROR_STATE,
+                         "step 5 failed when some weights had been stepped");
+            assert_fails(wg_trainer_run(trainer), WG_ERROR_STATE,
+                         "resume the run from its last checkpoint");
         }
         wg_trainer_free(trainer);
         t.poison_at = 0;
         options.steps = 6;
         trainer = resumed(&t, options, path); /* the run resumes at the last good step */
         ck_assert(wg_at(t.bias, (int64_t[]){0}) == saved);
-        ck_assert_int_eq(wg_trainer_run(trainer), WG_TRAIN_FINISHED);
-        wg_trainer_free(trainer);
+        assert_run(trainer, WG_TRAIN_FINISHED);
         regression_free(&t);
     }
 }
