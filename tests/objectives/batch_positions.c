@@ -238,12 +238,10 @@ START_TEST(a_position_outside_the_epoch_is_refused_and_changes_nothing) {
     const builder *b = &builders[_i];
     texts t = make_texts();
     wg_batches *batches = b->begin(&t, 5), *untouched = b->begin(&t, 5);
-    ck_assert_int_eq(wg__batches_seek(batches, &(wg_data_position){0, 3, 100000}), -1);
-    assert_error(WG_ERROR_ARGUMENT, b->beyond);
-    ck_assert_int_eq(wg__batches_seek(batches, &(wg_data_position){0, 0, -1}), -1);
-    assert_error(WG_ERROR_ARGUMENT, "-1");
-    ck_assert_int_eq(wg__batches_seek(batches, &(wg_data_position){0, -1, 0}), -1);
-    assert_error(WG_ERROR_ARGUMENT, "-1");
+    assert_fails(wg__batches_seek(batches, &(wg_data_position){0, 3, 100000}), WG_ERROR_ARGUMENT,
+                 b->beyond);
+    assert_fails(wg__batches_seek(batches, &(wg_data_position){0, 0, -1}), WG_ERROR_ARGUMENT, "-1");
+    assert_fails(wg__batches_seek(batches, &(wg_data_position){0, -1, 0}), WG_ERROR_ARGUMENT, "-1");
     for (int k = 0; k < 10; k++)
         ck_assert_uint_eq(next_hash(b, batches), next_hash(b, untouched));
     wg_batches_free(batches);

@@ -177,8 +177,8 @@ START_TEST(the_example_of_figure_2_has_its_masks_and_both_its_positions) {
                      "B     <|startofpiece|>         3      1  x3                ##########.\n"
                      "B     x3                       3      2  <|endofpiece|>    ###########\n");
     wg_text_free(shown);
-    ck_assert_ptr_null(wg__blank_batch_show(&batch, 1, tokenizer));
-    assert_error(WG_ERROR_INDEX, "sequence 1 of a batch of 1");
+    assert_fails(wg__blank_batch_show(&batch, 1, tokenizer), WG_ERROR_INDEX,
+                 "sequence 1 of a batch of 1");
     wg_tokenizer_free(tokenizer);
 }
 END_TEST
@@ -468,8 +468,8 @@ END_TEST
 /* ---- Bad input ---- */
 
 static void assert_refused(const world *w, wg__blank_batch_options options, const char *message) {
-    ck_assert_ptr_null(wg__blank_batches_new(w->corpus, w->tokenizer, &options));
-    assert_error(WG_ERROR_ARGUMENT, message);
+    assert_fails(wg__blank_batches_new(w->corpus, w->tokenizer, &options), WG_ERROR_ARGUMENT,
+                 message);
 }
 
 START_TEST(options_out_of_range_are_refused) {
@@ -488,8 +488,8 @@ END_TEST
 START_TEST(a_tokenizer_that_does_not_fit_is_refused) {
     world w = world_of(1, 3, 2);
     wg_tokenizer *other = words_tokenizer("w", 0, w.words + 1);
-    ck_assert_ptr_null(wg__blank_batches_new(w.corpus, other, &(wg__blank_batch_options){0}));
-    assert_error(WG_ERROR_ARGUMENT, "vocabulary of 9 tokens, this one has 10");
+    assert_fails(wg__blank_batches_new(w.corpus, other, &(wg__blank_batch_options){0}),
+                 WG_ERROR_ARGUMENT, "vocabulary of 9 tokens, this one has 10");
     wg_tokenizer_free(other);
     ck_assert_ptr_null(wg__blank_batches_new(NULL, w.tokenizer, &(wg__blank_batch_options){0}));
     assert_no_error();

@@ -402,8 +402,8 @@ START_TEST(masks_are_read_in_a_text_of_any_tokenizer) {
     wg_tokenizer_encode(bytes, " b[MASK", -1, NULL, &b);
     assert_ids(&a, b.count, b.ids);
     wg_token_list_free(&b);
-    ck_assert_int_eq(wg__blank_encode(&of_bytes, bytes, "fine [MASK] \xff", &a), -1);
-    assert_error(WG_ERROR_FORMAT, "UTF-8");
+    assert_fails(wg__blank_encode(&of_bytes, bytes, "fine [MASK] \xff", &a), WG_ERROR_FORMAT,
+                 "UTF-8");
     ck_assert_int_gt(a.count, 0);
     wg_token_list_free(&a);
     wg_tokenizer_free(bytes);
@@ -454,8 +454,7 @@ static void assert_refused(const world *w, const char *text, wg__blank_fill_opti
                            wg_error_code code, const char *message) {
     wg_token_list part_a = encode(w, text);
     wg__blank blank = {0};
-    ck_assert_int_eq(wg__blank_fill(&w->net, &w->tokens, &part_a, &options, &blank), -1);
-    assert_error(code, message);
+    assert_fails(wg__blank_fill(&w->net, &w->tokens, &part_a, &options, &blank), code, message);
     wg_token_list_free(&blank.tokens);
     wg_token_list_free(&part_a);
 }
@@ -480,8 +479,7 @@ START_TEST(what_cannot_be_filled_is_refused) {
     part_a.ids[0] = 24;
     wg__blank blank = {0};
     const wg__blank_fill_options none = {0};
-    ck_assert_int_eq(wg__blank_fill(&w.net, &w.tokens, &part_a, &none, &blank), -1);
-    assert_error(WG_ERROR_INDEX, "24");
+    assert_fails(wg__blank_fill(&w.net, &w.tokens, &part_a, &none, &blank), WG_ERROR_INDEX, "24");
     wg_token_list_free(&part_a);
     *(float *)wg_tensor_data(w.model->norm->bias) = NAN;
     assert_refused(&w, "[MASK]", good, WG_ERROR_ARGUMENT, "");

@@ -131,16 +131,15 @@ START_TEST(two_texts_stand_where_the_pattern_has_them) {
     assert_integers(batch.blanks.input_ids, 0, 8,
                     (int64_t[]){CLS, IT, BAD, DOT, MASK, SO, ODD, DOT});
     assert_integers(batch.blanks.position_ids, 8, 5, (int64_t[]){4, 4, 4, 4, 4});
-    ck_assert_ptr_null(load(r.cloze, r.tokenizer, "so\tyes\n"));
-    assert_error(WG_ERROR_ARGUMENT, "has one text a line; the pattern");
+    assert_fails(load(r.cloze, r.tokenizer, "so\tyes\n"), WG_ERROR_ARGUMENT,
+                 "has one text a line; the pattern");
     free_reading(&r);
     r = read_text("{text_a} [MASK] {text_b}", "so\todd\tyes\n");
     ck_assert_int_eq(wg__cloze_batch_read(r.cloze, r.text, 16, 1, (int64_t[]){0}, &batch), 0);
     assert_integers(batch.blanks.input_ids, 0, 4, (int64_t[]){CLS, SO, MASK, ODD});
     free_reading(&r);
     r = read_text("{text} [MASK]", "so\tso\tyes\n");
-    ck_assert_ptr_null(r.text);
-    assert_error(WG_ERROR_ARGUMENT, "has two texts a line; the pattern");
+    assert_fails(r.text, WG_ERROR_ARGUMENT, "has two texts a line; the pattern");
     free_reading(&r);
 }
 END_TEST
@@ -152,8 +151,8 @@ START_TEST(long_texts_lose_their_ends) {
     assert_integers(batch.blanks.part_a, 0, 1, (int64_t[]){7});
     assert_integers(batch.blanks.input_ids, 0, 7, (int64_t[]){CLS, SO, ODD, IT, BAD, DOT, MASK});
     ck_assert_int_eq(wg__cloze_check_sequence(r.cloze, 5), 0);
-    ck_assert_int_eq(wg__cloze_batch_read(r.cloze, r.text, 4, 1, (int64_t[]){0}, &batch), -1);
-    assert_error(WG_ERROR_ARGUMENT, "the pattern takes 3 of the 4 tokens");
+    assert_fails(wg__cloze_batch_read(r.cloze, r.text, 4, 1, (int64_t[]){0}, &batch),
+                 WG_ERROR_ARGUMENT, "the pattern takes 3 of the 4 tokens");
     free_reading(&r);
 }
 END_TEST
@@ -214,11 +213,11 @@ START_TEST(what_is_no_pattern_is_refused) {
     };
     wg_tokenizer *tokenizer = small();
     for (size_t i = 0; i < WG_COUNT(cases); i++) {
-        ck_assert_ptr_null(make(tokenizer, cases[i].pattern, a_gem_and_bad));
-        assert_error(WG_ERROR_ARGUMENT, cases[i].part);
+        assert_fails(make(tokenizer, cases[i].pattern, a_gem_and_bad), WG_ERROR_ARGUMENT,
+                     cases[i].part);
     }
-    ck_assert_ptr_null(make(tokenizer, "{text} \xff [MASK]", a_gem_and_bad));
-    assert_error(WG_ERROR_FORMAT, "the pattern is not UTF-8");
+    assert_fails(make(tokenizer, "{text} \xff [MASK]", a_gem_and_bad), WG_ERROR_FORMAT,
+                 "the pattern is not UTF-8");
     wg_tokenizer_free(tokenizer);
 }
 END_TEST
@@ -234,15 +233,15 @@ START_TEST(verbalizers_that_tell_nothing_are_refused) {
     };
     wg_tokenizer *tokenizer = small();
     for (size_t i = 0; i < WG_COUNT(cases); i++) {
-        ck_assert_ptr_null(make(tokenizer, "{text} [MASK]", cases[i].verbalizers));
-        assert_error(WG_ERROR_ARGUMENT, cases[i].part);
+        assert_fails(make(tokenizer, "{text} [MASK]", cases[i].verbalizers), WG_ERROR_ARGUMENT,
+                     cases[i].part);
     }
-    ck_assert_ptr_null(make(tokenizer, "{text} [MASK]", (const char *const[]){"bad", "\xff"}));
-    assert_error(WG_ERROR_FORMAT, "a verbalizer is not UTF-8");
+    assert_fails(make(tokenizer, "{text} [MASK]", (const char *const[]){"bad", "\xff"}),
+                 WG_ERROR_FORMAT, "a verbalizer is not UTF-8");
     wg__labels one = {0};
     wg__labels_add(&one, "yes");
-    ck_assert_ptr_null(wg__cloze_new(tokenizer, "{text} [MASK]", &one, a_gem_and_bad));
-    assert_error(WG_ERROR_ARGUMENT, "verbalizers of 1 labels; a classification has two or more");
+    assert_fails(wg__cloze_new(tokenizer, "{text} [MASK]", &one, a_gem_and_bad), WG_ERROR_ARGUMENT,
+                 "verbalizers of 1 labels; a classification has two or more");
     wg__labels_free(&one);
     wg_tokenizer_free(tokenizer);
 }
@@ -250,8 +249,7 @@ END_TEST
 
 START_TEST(labels_without_a_verbalizer_are_refused) {
     reading r = read_text("{text} [MASK]", "so\tyes\nodd\tmaybe\n");
-    ck_assert_ptr_null(r.text);
-    assert_error(WG_ERROR_FORMAT, "line 2: the label \"maybe\" is unknown");
+    assert_fails(r.text, WG_ERROR_FORMAT, "line 2: the label \"maybe\" is unknown");
     free_reading(&r);
 }
 END_TEST
@@ -284,8 +282,7 @@ START_TEST(json_of_something_else_is_refused) {
     };
     wg_tokenizer *tokenizer = small();
     for (size_t i = 0; i < WG_COUNT(cases); i++) {
-        ck_assert_ptr_null(wg__cloze_from_json(cases[i][0], tokenizer));
-        assert_error(WG_ERROR_FORMAT, cases[i][1]);
+        assert_fails(wg__cloze_from_json(cases[i][0], tokenizer), WG_ERROR_FORMAT, cases[i][1]);
     }
     wg_tokenizer_free(tokenizer);
 }

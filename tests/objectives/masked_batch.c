@@ -371,8 +371,8 @@ END_TEST
 
 static void assert_refused(const word_corpus *w, wg__pair_batch_options options,
                            const char *message) {
-    ck_assert_ptr_null(wg__pair_batches_new(w->corpus, w->tokenizer, &options));
-    assert_error(WG_ERROR_ARGUMENT, message);
+    assert_fails(wg__pair_batches_new(w->corpus, w->tokenizer, &options), WG_ERROR_ARGUMENT,
+                 message);
 }
 
 START_TEST(options_out_of_range_are_refused) {
@@ -387,12 +387,12 @@ START_TEST(a_corpus_or_tokenizer_that_does_not_fit_is_refused) {
     word_corpus w = word_corpus_of(1, 3, 2);
     assert_refused(&w, (wg__pair_batch_options){0}, "two are needed");
     wg_tokenizer *other = words_tokenizer("w", 0, w.words + 1);
-    ck_assert_ptr_null(wg__pair_batches_new(w.corpus, other, &(wg__pair_batch_options){0}));
-    assert_error(WG_ERROR_ARGUMENT, "vocabulary of 9 tokens, this one has 10");
+    assert_fails(wg__pair_batches_new(w.corpus, other, &(wg__pair_batch_options){0}),
+                 WG_ERROR_ARGUMENT, "vocabulary of 9 tokens, this one has 10");
     wg_tokenizer_free(other);
     other = wg__wordpiece_new(2, (const char *[]){"[UNK]", "a"}, NULL);
-    ck_assert_ptr_null(wg__pair_batches_new(w.corpus, other, &(wg__pair_batch_options){0}));
-    assert_error(WG_ERROR_ARGUMENT, "[MASK]");
+    assert_fails(wg__pair_batches_new(w.corpus, other, &(wg__pair_batch_options){0}),
+                 WG_ERROR_ARGUMENT, "[MASK]");
     wg_tokenizer_free(other);
     ck_assert_ptr_null(wg__pair_batches_new(NULL, w.tokenizer, &(wg__pair_batch_options){0}));
     assert_no_error();

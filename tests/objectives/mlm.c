@@ -1,17 +1,16 @@
 /* Masked language modelling on packed text: sequences, what is masked, its share over a run, the
- * hybrid with causal language modelling, and resumed runs. */
+ * hybrid with causal language modelling; and BERT's pretraining. */
 #include "objectives/masked_lm.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "data/tokenizer/tokenizer.h"
-#include "models/bert.h"
-#include "models/modernbert.h"
 #include "objectives/internal.h"
 #include "tensor/easy.h"
 #include "tensor/ops.h"
 #include "tests/objectives/task_run.h"
+#include "tests/support/model_fixture.h"
 #include "tests/support/testing.h"
 #include "tests/support/word_corpus.h"
 #include "data/internal.h"
@@ -240,24 +239,24 @@ END_TEST
 START_TEST(options_and_tokenizers_that_cannot_be_used_are_refused) {
     word_corpus w = word_corpus_of(4, 30, 6);
     wg__packed_batch_options options = options_of(WG_MASK_TOKENS, 1.5);
-    ck_assert_ptr_null(wg__packed_batches_new(w.corpus, w.tokenizer, &options));
-    assert_error(WG_ERROR_ARGUMENT, "masked_share is 1.5");
+    assert_fails(wg__packed_batches_new(w.corpus, w.tokenizer, &options), WG_ERROR_ARGUMENT,
+                 "masked_share is 1.5");
     options = options_of(WG_MASK_SPANS + 1, 0.3);
-    ck_assert_ptr_null(wg__packed_batches_new(w.corpus, w.tokenizer, &options));
-    assert_error(WG_ERROR_ARGUMENT, "there is no unit 3");
+    assert_fails(wg__packed_batches_new(w.corpus, w.tokenizer, &options), WG_ERROR_ARGUMENT,
+                 "there is no unit 3");
     options = options_of(WG_MASK_SPANS, 0.3);
     options.masking.span_mean = 0.5;
-    ck_assert_ptr_null(wg__packed_batches_new(w.corpus, w.tokenizer, &options));
-    assert_error(WG_ERROR_ARGUMENT, "span_mean is 0.5");
+    assert_fails(wg__packed_batches_new(w.corpus, w.tokenizer, &options), WG_ERROR_ARGUMENT,
+                 "span_mean is 0.5");
     options = options_of(WG_MASK_TOKENS, 0.3);
     options.sequence = 100000;
-    ck_assert_ptr_null(wg__packed_batches_new(w.corpus, w.tokenizer, &options));
-    assert_error(WG_ERROR_ARGUMENT, "give more text or shorter sequences");
+    assert_fails(wg__packed_batches_new(w.corpus, w.tokenizer, &options), WG_ERROR_ARGUMENT,
+                 "give more text or shorter sequences");
     static const char *const tokens[] = {"[PAD]", "[UNK]", "w0"};
     wg_tokenizer *plain = wg__wordpiece_new(WG_COUNT(tokens), tokens, NULL);
     options = options_of(WG_MASK_TOKENS, 0.3);
-    ck_assert_ptr_null(wg__packed_batches_new(w.corpus, plain, &options));
-    assert_error(WG_ERROR_ARGUMENT, "has not all of [CLS], [SEP] and [MASK]");
+    assert_fails(wg__packed_batches_new(w.corpus, plain, &options), WG_ERROR_ARGUMENT,
+                 "has not all of [CLS], [SEP] and [MASK]");
     wg_tokenizer_free(plain);
     word_corpus_free(w);
 }
@@ -265,15 +264,12 @@ END_TEST
 
 /* ---- Training ---- */
 
-/* All that a run needs, created by each call as in a new process. */
 typedef struct setup {
     wg_tokenizer *tokenizer;
     wg_dataset *text, *held_out;
     wg_model model;
     wg_training *training;
 } setup;
-
-static setup made;
 
 static const wg_objective *objective;
 
@@ -286,15 +282,17 @@ static setup make_setup(const wg_mlm_options *masking) {
     wg_dataset *all = wg_dataset_from_text(text, -1, NULL, s.tokenizer, &by_line);
     ck_assert_int_eq(wg_dataset_split(all, 0.25, &s.text, &s.held_out), 0);
     wg_dataset_free(all);
-    wg_modernbert_config config;
-    ck_assert_int_eq(wg_model_preset_config(&wg_modernbert_type, NULL, &config), 0);
-    wg_model_config_resize(&wg_modernbert_type, &config, wg_tokenizer_size(s.tokenizer), 24);
-    config.pad_token_id = 0;
-    config.hidden_size = 16;
-    config.num_attention_heads = 2;
-    config.num_hidden_layers = 2;
-    config.intermediate_size = 24;
-    ck_assert_int_eq(wg_model_from_config(&wg_modernbert_type, &config, 1, &s.model), 0);
+    char settings[256];
+    snprintf(settings, sizeof settings,
+             "'vocab_size': %d, 'hidden_size': 16, 'num_attention_heads': 2, "
+             "'num_hidden_layers': 2, 'intermediate_size': 24, 'max_position_embeddings': 24, "
+             "'pad_token_id': 0%s",
+             (int)wg_tokenizer_size(s.tokenizer),
+             objective == &wg_masked_lm ? ""
+                                        : ", 'bos_token_id': null, 'eos_token_id': null, "
+                                          "'cls_token_id': null, 'sep_token_id': null");
+    s.model =
+        preset_model(objective == &wg_masked_lm ? "bert-tiny" : "modernbert-mini", settings, 1);
     s.training = training_of(
         objective, &s.model, s.tokenizer, s.text, s.held_out,
         &(wg_training_setup){.batch = 4, .sequence = 24, .seed = 2, .options = masking});
@@ -309,28 +307,6 @@ static void free_setup(setup *s) {
     wg_dataset_free(s->held_out);
     wg_tokenizer_free(s->tokenizer);
 }
-
-static wg_task begin_run(void) {
-    made = make_setup(NULL);
-    made.training->run_examples = 40;
-    return wg_training_task(made.training);
-}
-
-static void end_run(void) {
-    free_setup(&made);
-}
-
-static const wg_objective *const objectives[] = {&wg_mlm, &wg_hybrid};
-
-static const char *objective_name(int index) {
-    return objectives[index]->name;
-}
-
-START_TEST(a_resumed_run_gives_the_same_bits) {
-    objective = objectives[_i];
-    assert_resumed_bits(begin_run, end_run);
-}
-END_TEST
 
 START_TEST(the_masked_share_falls_over_the_run) {
     objective = &wg_mlm;
@@ -475,6 +451,24 @@ START_TEST(a_ramp_goes_from_quarters_by_halves_to_whole_sequences) {
 }
 END_TEST
 
+/* BERT's own pretraining. */
+START_TEST(an_untrained_bert_predicts_no_better_than_chance) {
+    objective = &wg_masked_lm;
+    setup s = make_setup(NULL);
+    wg_metrics found = {0};
+    ck_assert_int_eq(wg_training_evaluate(s.training, &found), 0);
+    const double mlm = wg_metrics_get(&found, "mlm_loss"), nsp = wg_metrics_get(&found, "nsp_loss"),
+                 random = wg_metrics_get(&found, "nsp_random");
+    ck_assert_double_eq_tol(mlm, log((double)wg_tokenizer_size(s.tokenizer)), 0.1);
+    ck_assert_double_eq_tol(nsp, log(2), 0.05);
+    ck_assert_double_eq_tol(wg_metrics_get(&found, "loss"), mlm + nsp, 1e-12);
+    ck_assert_double_gt(wg_metrics_weight(&found, "mlm_loss"), 0);
+    ck_assert_double_gt(wg_metrics_get(&found, "unigram_loss"), 0);
+    ck_assert(random > 0 && random < 1);
+    free_setup(&s);
+}
+END_TEST
+
 SUITES {
     const TTest *const batches[] = {
         sequences_are_full_and_documents_end_with_sep,
@@ -484,11 +478,10 @@ SUITES {
         packed_batches_are_the_same_on_every_machine,
         options_and_tokenizers_that_cannot_be_used_are_refused};
     add_suite("mlm batches", batches);
-    const TTest *const training[] = {the_masked_share_falls_over_the_run,
+    const TTest *const training[] = {an_untrained_bert_predicts_no_better_than_chance,
+                                     the_masked_share_falls_over_the_run,
                                      sequences_of_a_ramp_are_read_in_parts,
                                      a_ramp_goes_from_quarters_by_halves_to_whole_sequences,
                                      the_hybrid_loss_weighs_masked_and_next_tokens_by_their_rows};
     add_suite("mlm", training);
-    const TTest *const each[] = {a_resumed_run_gives_the_same_bits};
-    add_suite_of_each("mlm of each objective", each, WG_COUNT(objectives), objective_name);
 }

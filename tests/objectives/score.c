@@ -1,13 +1,10 @@
 /* Scores of texts: against PyTorch's logits and a plain forward pass a prediction; batches; words;
  * errors. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "data/tokenizer/tokenizer.h"
 #include "data/tokenizer/kind.h"
-#include "models/gpt.h"
-#include "models/llama.h"
 #include "objectives/objective.h"
 #include "tensor/ops.h"
 #include "tests/support/model_fixture.h"
@@ -238,11 +235,10 @@ END_TEST
 
 /* ---- Beside PyTorch ---- */
 
-static void check_fixture(const char *folder, wg_model model) {
+START_TEST(scores_of_decoders_are_those_of_the_logits_of_pytorch) {
+    const char *name = _i == 0 ? "decoders/gpt" : "decoders/llama";
     wg_tokenizer *tokenizer = wg__wordpiece_new(TOKENS, vocabulary, NULL);
-    char name[64];
-    snprintf(name, sizeof name, "decoders/%s", folder);
-    load_model_fixture(name, model.module, WG_F64);
+    wg_model model = load_fixture_model(name, WG_F64);
     wg_tensor *ids = wg_cast(fixture_tensor("%s/ids", name), WG_I32);
     wg_tensor *logits = wg_cast(fixture_tensor("%s/logits", name), WG_F64);
     const int64_t rows = wg_tensor_size(ids, 0), n = wg_tensor_size(ids, 1);
@@ -263,37 +259,8 @@ static void check_fixture(const char *folder, wg_model model) {
         }
         ck_assert_double_eq_tol(scores[row].log_probability, sum, 1e-10 * fabs(sum));
     }
-    wg_scope_clear_root();
-    wg_module_free(model.module);
+    free_model(&model);
     wg_tokenizer_free(tokenizer);
-}
-
-START_TEST(scores_of_gpt_are_those_of_the_logits_of_pytorch) {
-    wg_gpt_config config;
-    wg_model_preset_config(&wg_gpt_type, "gpt2-tiny", &config);
-    config.vocab_size = 48;
-    config.n_positions = 16;
-    config.n_embd = 16;
-    config.n_head = 4;
-    config.n_inner = 24;
-    config.embd_pdrop = config.attn_pdrop = config.resid_pdrop = 0;
-    config.bos_token_id = config.eos_token_id = 0;
-    check_fixture("gpt", (wg_model){.type = &wg_gpt_type, .module = wg__gpt_new(&config, 1)});
-}
-END_TEST
-
-START_TEST(scores_of_llama_are_those_of_the_logits_of_pytorch) {
-    wg_llama_config config;
-    wg_model_preset_config(&wg_llama_type, "llama-15m", &config);
-    config.vocab_size = 48;
-    config.hidden_size = 16;
-    config.intermediate_size = 24;
-    config.num_hidden_layers = 2;
-    config.num_attention_heads = 4;
-    config.num_key_value_heads = 2;
-    config.max_position_embeddings = 16;
-    config.tie_word_embeddings = false;
-    check_fixture("llama", (wg_model){.type = &wg_llama_type, .module = wg__llama_new(&config, 1)});
 }
 END_TEST
 
@@ -402,9 +369,8 @@ END_TEST
 static void assert_refused(const world *w, const wg_score_options *options,
                            const wg_text_source *source, wg_error_code code, const char *part) {
     wg_score score;
-    ck_assert_int_eq(
-        wg_score_texts(w->objective, &w->model, w->tokenizer, options, 1, source, &score), -1);
-    assert_error(code, part);
+    assert_fails(wg_score_texts(w->objective, &w->model, w->tokenizer, options, 1, source, &score),
+                 code, part);
 }
 
 START_TEST(what_cannot_be_scored_is_refused) {
@@ -450,6 +416,10 @@ START_TEST(scoring_that_finds_no_memory_leaves_nothing_behind) {
 }
 END_TEST
 
+static const char *decoder_name(int index) {
+    return index == 0 ? "gpt" : "llama";
+}
+
 SUITES {
     const TTest *const of_each[] = {
         scores_are_those_of_one_prediction_at_a_time,
@@ -462,11 +432,11 @@ SUITES {
         scoring_that_finds_no_memory_leaves_nothing_behind,
     };
     add_suite_of_range("score", WG_COUNT(of_each), of_each, 0, WG_COUNT(cases), case_name);
+    const TTest *const of_decoders[] = {scores_of_decoders_are_those_of_the_logits_of_pytorch};
+    add_suite_of_range("score of decoders", 1, of_decoders, 0, 2, decoder_name);
     const TTest *const tests[] = {
         later_tokens_of_a_word_are_masked_within_words,
         the_begin_token_predicts_the_first,
-        scores_of_gpt_are_those_of_the_logits_of_pytorch,
-        scores_of_llama_are_those_of_the_logits_of_pytorch,
         a_tokenizer_tells_which_tokens_begin_words,
     };
     add_suite("score details", tests);

@@ -263,8 +263,7 @@ END_TEST
 /* ---- What is refused ---- */
 
 static void assert_refused(const world *w, wg__span_batch_options options, const char *part) {
-    ck_assert_ptr_null(wg__span_batches_new(w->stream, w->tokenizer, &options));
-    assert_error(WG_ERROR_ARGUMENT, part);
+    assert_fails(wg__span_batches_new(w->stream, w->tokenizer, &options), WG_ERROR_ARGUMENT, part);
 }
 
 START_TEST(options_out_of_range_are_refused) {
@@ -273,8 +272,8 @@ START_TEST(options_out_of_range_are_refused) {
     assert_refused(&w, (wg__span_batch_options){.sequence = 7}, "sequences of 7 tokens");
     assert_refused(&w, (wg__span_batch_options){.sequence = 4096}, "are enough for 99");
     assert_refused(&w, (wg__span_batch_options){.sequence = 512}, "the text has 500 tokens");
-    ck_assert_ptr_null(wg__span_batches_new(w.stream, other.tokenizer, NULL));
-    assert_error(WG_ERROR_ARGUMENT, "a vocabulary of 500 tokens, this one has 40");
+    assert_fails(wg__span_batches_new(w.stream, other.tokenizer, NULL), WG_ERROR_ARGUMENT,
+                 "a vocabulary of 500 tokens, this one has 40");
     free_world(other);
     free_world(w);
 }

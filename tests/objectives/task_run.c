@@ -24,9 +24,8 @@ const char *task_text(int shift) {
 }
 
 wg_training *training_of(const wg_objective *objective, const wg_model *model,
-                         const wg_tokenizer *tokenizer,
-                         const wg_dataset *training, const wg_dataset *held_out,
-                         const wg_training_setup *rest) {
+                         const wg_tokenizer *tokenizer, const wg_dataset *training,
+                         const wg_dataset *held_out, const wg_training_setup *rest) {
     wg_training_setup setup = rest ? *rest : (wg_training_setup){0};
     setup.model = model;
     setup.tokenizer = tokenizer;

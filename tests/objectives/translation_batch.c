@@ -90,9 +90,8 @@ START_TEST(a_batch_is_what_the_model_is_given) {
     ck_assert_int_eq(wg__translation_batch_read(pairs, &tokens, 1, (const int64_t[]){1}, &batch),
                      0);
     ck_assert_ptr_null(batch.source_keep);
-    ck_assert_int_eq(wg__translation_batch_read(pairs, &tokens, 1, (const int64_t[]){2}, &batch),
-                     -1);
-    assert_error(WG_ERROR_INDEX, "pair 2 of 2");
+    assert_fails(wg__translation_batch_read(pairs, &tokens, 1, (const int64_t[]){2}, &batch),
+                 WG_ERROR_INDEX, "pair 2 of 2");
     wg_dataset_free(pairs);
     wg_tokenizer_free(tokenizer);
 }
@@ -101,8 +100,8 @@ END_TEST
 START_TEST(a_tokenizer_without_an_end_is_refused) {
     wg_tokenizer *tokenizer = wg_byte_new();
     wg__translation_tokens tokens;
-    ck_assert_int_eq(wg__translation_tokens_of(tokenizer, &tokens), -1);
-    assert_error(WG_ERROR_ARGUMENT, "no token that ends a sentence");
+    assert_fails(wg__translation_tokens_of(tokenizer, &tokens), WG_ERROR_ARGUMENT,
+                 "no token that ends a sentence");
     wg_tokenizer_free(tokenizer);
 }
 END_TEST
@@ -227,10 +226,9 @@ START_TEST(what_is_too_long_is_left_out) {
     ck_assert_int_gt(longer, 0);
     ck_assert_int_eq(wg__translation_batches_left_out(batches), longer);
     wg_batches_free(batches);
-    ck_assert_ptr_null(make_batches(&s, 40, 1));
-    assert_error(WG_ERROR_ARGUMENT, "every pair has a sentence of more than 1 tokens");
-    ck_assert_ptr_null(make_batches(&s, 12, 13));
-    assert_error(WG_ERROR_ARGUMENT, "do not hold one sentence of 13");
+    assert_fails(make_batches(&s, 40, 1), WG_ERROR_ARGUMENT,
+                 "every pair has a sentence of more than 1 tokens");
+    assert_fails(make_batches(&s, 12, 13), WG_ERROR_ARGUMENT, "do not hold one sentence of 13");
     free_setup(&s);
 }
 END_TEST
@@ -293,10 +291,9 @@ START_TEST(pairs_come_in_the_proportions_and_go_on_where_they_were) {
         ck_assert_int_eq(counts[1], (FEW + MANY) / 4);
         sizes[0] = epoch == 0 || made < sizes[0] ? made : sizes[0];
         sizes[1] = made > sizes[1] ? made : sizes[1];
-        ck_assert_int_eq(
+        assert_fails(
             wg__batches_seek(others, &(wg_data_position){.seed = 3, .epoch = epoch, .next = made}),
-            -1);
-        assert_error(WG_ERROR_ARGUMENT, "were the data others?");
+            WG_ERROR_ARGUMENT, "were the data others?");
     }
     ck_assert_int_gt(sizes[1], sizes[0]); /* the number of batches depends on the epoch */
     wg_batches_free(batches);

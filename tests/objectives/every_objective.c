@@ -1,6 +1,6 @@
-/* A step is the same however its examples are cut into batches: one batch of eight, or eight of one
- * whose gradients are accumulated. For every objective of the table, on examples that predict
- * unequal numbers of tokens. */
+/* What holds for every objective, on examples that predict unequal numbers of tokens. A step is the
+ * same in one batch of eight and in eight of one whose gradients are accumulated; a resumed run has
+ * the bits of a whole one; evaluations, checkpoints, refusals. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,9 @@
 #include "models/model.h"
 #include "objectives/objective.h"
 #include "tensor/ops.h"
+#include "tests/objectives/task_run.h"
 #include "tests/support/testing.h"
+#include "tests/support/word_corpus.h"
 #include "data/internal.h"
 #include "train/internal.h"
 
@@ -36,12 +38,13 @@ static void append_words(char *text, int first, int count) {
 }
 
 /* 60 documents of 2 to 5 sentences of 1 to 9 words. */
-static const char *make_text(void) {
+static const char *make_text(int shift) {
     static char text[16384];
     text[0] = '\0';
     for (int document = 0; document < 60; document++) {
         for (int sentence = 0; sentence < 2 + document % 4; sentence++) {
-            append_words(text, 7 * document + sentence, 1 + (5 * document + 3 * sentence) % 9);
+            append_words(text, shift + 7 * document + sentence,
+                         1 + (5 * document + 3 * sentence) % 9);
             strcat(text, "\n");
         }
         strcat(text, "\n");
@@ -51,12 +54,12 @@ static const char *make_text(void) {
 
 /* Pairs of 5 to 8 words, whose targets have 1 to 4: each fills a batch of 9 tokens alone, and all
  * four of them fit into one of 36. */
-static const char *make_side(bool source) {
+static const char *make_side(bool source, int shift) {
     static char sides[2][1024];
     char *text = sides[source];
     text[0] = '\0';
     for (int pair = 0; pair < 4; pair++) {
-        append_words(text, 5 * pair, source ? 5 + pair : 1 + pair);
+        append_words(text, shift + 5 * pair, source ? 5 + pair : 1 + pair);
         strcat(text, "\n");
     }
     return text;
@@ -213,29 +216,42 @@ typedef struct world {
     wg_training *training;
 } world;
 
-static wg_dataset *read_text(const wg_objective *objective, const wg_tokenizer *tokenizer) {
+/* How a world differs from the usual one. */
+typedef struct variation {
+    int64_t batch, sequence; /* 0: the usual ones */
+    int shift;               /* other words */
+    bool dropout, blind;     /* blind: without held-out text */
+} variation;
+
+static wg_dataset *read_text(const wg_objective *objective, const wg_tokenizer *tokenizer,
+                             int shift) {
     const bool pairs = objective->data.text == WG_TEXT_PAIRS;
     return wg_dataset_from_text(
-        pairs ? make_side(true) : make_text(), -1, pairs ? make_side(false) : NULL, tokenizer,
+        pairs ? make_side(true, shift) : make_text(shift), -1,
+        pairs ? make_side(false, shift) : NULL, tokenizer,
         &(wg_dataset_options){.kind = objective->data.text, .format = WG_SENTENCES_BY_LINE});
 }
 
-static wg_training *begin_training(world *w, const accumulated *c, wg_training_setup setup) {
-    w->text = c->write ? NULL : read_text(c->objective, w->tokenizer);
+/* `setup` has the batch, and what else is not usual. */
+static wg_training *begin_training(world *w, const accumulated *c, variation v,
+                                   wg_training_setup setup) {
+    w->text = c->write ? NULL : read_text(c->objective, w->tokenizer, v.shift);
     setup.model = &w->model;
     setup.tokenizer = w->tokenizer;
-    setup.training = setup.held_out = w->text;
-    setup.sequence = c->sequence ? c->sequence : SEQUENCE;
+    setup.training = w->text;
+    setup.held_out = v.blind ? NULL : w->text;
+    setup.batch = v.batch;
+    setup.sequence = v.sequence ? v.sequence : c->sequence ? c->sequence : SEQUENCE;
     return wg_training_new(c->objective, &setup);
 }
 
 /* A checkpoint of an untrained model, from which fine-tuning begins. */
-static const char *write_origin(const char *json) {
-    const accumulated c = {.objective = strcmp(json, GLM) == 0 ? &wg_blank_infilling : &wg_mlm,
+static const char *write_origin(const char *json, const char *kind) {
+    const accumulated c = {.objective = strcmp(kind, GLM) == 0 ? &wg_blank_infilling : &wg_mlm,
                            .model = json};
     world w = {.tokenizer = make_tokenizer()};
     ck_assert_int_eq(wg_model_from_json(json, 1, &w.model), 0);
-    w.training = begin_training(&w, &c, (wg_training_setup){.batch = 1});
+    w.training = begin_training(&w, &c, (variation){.batch = 1}, (wg_training_setup){0});
     assert_no_error();
     const wg_task task = wg_training_task(w.training);
     wg_trainer *trainer =
@@ -253,22 +269,38 @@ static void ignore_note(const char *message, void *context) {
     (void)message, (void)context;
 }
 
-static world begin_world(const accumulated *c, int64_t batch) {
+/* The configuration with a dropout of 0.1; freed with free. */
+static char *with_dropout(const char *json) {
+    json_t *config = json_loads(json, 0, NULL), *value;
+    const char *key;
+    void *next;
+    json_object_foreach_safe(config, next, key, value) {
+        if (strstr(key, "drop"))
+            json_object_set_new(config, key, json_real(0.1));
+    }
+    char *text = json_dumps(config, 0);
+    json_decref(config);
+    return text;
+}
+
+static world begin_world(const accumulated *c, variation v) {
     world w = {0};
-    wg_training_setup setup = {.batch = batch, .seed = 2, .options = c->options};
+    wg_training_setup setup = {.seed = 2, .options = c->options};
+    char *config = v.dropout ? with_dropout(c->model) : strdup(c->model);
     if (c->write) {
         setup.training_path = setup.held_out_path = c->write();
-        setup.checkpoint = write_origin(c->model);
+        setup.checkpoint = write_origin(config, c->model);
         ck_assert_int_eq(c->objective->training->adapt(c->objective, &setup, ignore_note, NULL,
                                                        &w.model, &w.tokenizer),
                          0);
         setup.checkpoint = NULL;
     } else {
         w.tokenizer = make_tokenizer();
-        wg_model_from_json(c->model, 1, &w.model);
+        wg_model_from_json(config, 1, &w.model);
         assert_no_error();
     }
-    w.training = begin_training(&w, c, setup);
+    free(config);
+    w.training = begin_training(&w, c, v, setup);
     return w;
 }
 
@@ -314,7 +346,7 @@ static void read_history(const wg_trainer *trainer, outcome *o) {
 
 static outcome run(const accumulated *c, cut by, bool in_backward) {
     outcome o = {0};
-    world w = begin_world(c, by.batch);
+    world w = begin_world(c, (variation){.batch = by.batch});
     assert_no_error();
     w.training->run_examples = w.training->ramp_examples = 12; /* changes in the second step */
     const wg_task task = wg_training_task(w.training);
@@ -361,7 +393,7 @@ static void assert_same_weights(const outcome *a, const outcome *b, double limit
 
 /* ---- Tests ---- */
 
-START_TEST(one_batch_and_its_parts_take_the_same_steps) {
+START_TEST(one_batch_and_its_parts_step_and_measure_the_same) {
     const accumulated *c = &cases[_i];
     if (c->needs_batch)
         return;
@@ -375,22 +407,11 @@ START_TEST(one_batch_and_its_parts_take_the_same_steps) {
                           whole.names[i], step + 1, a, b);
         }
     assert_same_weights(&whole, &parts, 2e-6);
-    free(whole.weights);
-    free(parts.weights);
-}
-END_TEST
-
-START_TEST(an_evaluation_does_not_depend_on_its_batches) {
-    const accumulated *c = &cases[_i];
-    if (c->needs_batch)
-        return;
-    outcome whole = run(c, whole_of(c), false), parts = run(c, parts_of(c), false);
     for (int i = 0; i < whole.evaluation.count; i++) {
         const wg_metric *metric = &whole.evaluation.metrics[i];
-        ck_assert_msg(fabs(wg__metric_value(metric) -
-                           wg_metrics_get(&parts.evaluation, metric->name)) <= 2e-5,
-                      "%s: %.7g and %.7g", metric->name, wg__metric_value(metric),
-                      wg_metrics_get(&parts.evaluation, metric->name));
+        const double a = wg__metric_value(metric),
+                     b = wg_metrics_get(&parts.evaluation, metric->name);
+        ck_assert_msg(fabs(a - b) <= 2e-5, "evaluation, %s: %.7g and %.7g", metric->name, a, b);
     }
     free(whole.weights);
     free(parts.weights);
@@ -401,9 +422,8 @@ START_TEST(a_loss_that_compares_examples_refuses_a_batch_of_one) {
     const accumulated *c = &cases[_i];
     if (!c->needs_batch)
         return;
-    world w = begin_world(c, 1);
-    ck_assert_ptr_null(w.training);
-    assert_error(WG_ERROR_ARGUMENT, "compared with the others of its batch");
+    world w = begin_world(c, (variation){.batch = 1});
+    assert_fails(w.training, WG_ERROR_ARGUMENT, "compared with the others of its batch");
     end_world(&w);
 }
 END_TEST
@@ -427,12 +447,140 @@ START_TEST(every_objective_is_among_the_cases) {
 }
 END_TEST
 
+/* ---- Runs that go on ---- */
+
+static const accumulated *running;
+static world made;
+
+static wg_task begin_run(void) {
+    made = begin_world(running, (variation){.batch = whole_of(running).batch, .dropout = true});
+    made.training->run_examples = 40;
+    assert_no_error();
+    return wg_training_task(made.training);
+}
+
+static void end_run(void) {
+    end_world(&made);
+}
+
+/* With dropout, whose counters a checkpoint keeps, and over the ends of epochs. */
+START_TEST(a_resumed_run_gives_the_same_bits) {
+    running = &cases[_i];
+    assert_resumed_bits(begin_run, end_run);
+}
+END_TEST
+
+static wg_trainer *train_two_steps(const wg_task *task) {
+    wg_trainer *trainer = task_trainer(task, 2, in_scratch("run.h5"));
+    ck_assert_int_eq(wg_trainer_run(trainer), WG_TRAIN_FINISHED);
+    return trainer;
+}
+
+START_TEST(another_text_is_refused_when_a_run_goes_on) {
+    const accumulated *c = &cases[_i];
+    if (c->write)
+        return;
+    for (int shift = 0; shift < 2; shift++) {
+        world w = begin_world(c, (variation){.batch = whole_of(c).batch, .shift = shift});
+        const wg_task task = wg_training_task(w.training);
+        wg_trainer *trainer = shift ? task_trainer(&task, 4, NULL) : train_two_steps(&task);
+        ck_assert_int_eq(wg_trainer_resume(trainer, in_scratch("run.h5")), shift ? -1 : 0);
+        if (shift)
+            assert_error(WG_ERROR_STATE, "the corpus");
+        wg_trainer_free(trainer);
+        end_world(&w);
+    }
+}
+END_TEST
+
+START_TEST(a_checkpoint_gives_back_model_and_tokenizer) {
+    const accumulated *c = &cases[_i];
+    if (c->write)
+        return;
+    world w = begin_world(c, (variation){.batch = whole_of(c).batch});
+    const wg_task task = wg_training_task(w.training);
+    wg_trainer_free(train_two_steps(&task));
+    wg_model model;
+    wg_tokenizer *tokenizer;
+    ck_assert_int_eq(wg_model_load(in_scratch("run.h5"), &model, &tokenizer), 0);
+    assert_same_tokenizer(tokenizer, w.tokenizer);
+    char *read = wg_model_config_json(&model), *written = wg_model_config_json(&w.model);
+    ck_assert_str_eq(read, written);
+    wg_state_dict *state = wg_module_state(w.model.module);
+    for (int64_t i = 0; i < state->count; i++)
+        assert_close(wg_module_find(model.module, state->entries[i].path)->tensor,
+                     state->entries[i].slot->tensor, 0, 0);
+    wg_state_dict_free(state);
+    wg_text_free(read);
+    wg_text_free(written);
+    wg_tokenizer_free(tokenizer);
+    wg_model_free(&model);
+    end_world(&w);
+}
+END_TEST
+
+START_TEST(an_evaluation_is_the_same_each_time) {
+    world w = begin_world(&cases[_i], (variation){.batch = whole_of(&cases[_i]).batch});
+    wg_metrics first = {0}, second = {0};
+    ck_assert_int_eq(wg_training_evaluate(w.training, &first), 0);
+    ck_assert_int_eq(wg_training_evaluate(w.training, &second), 0);
+    ck_assert_mem_eq(&first, &second, sizeof first);
+    ck_assert_double_gt(wg_metrics_get(&first, "loss"), 0);
+    end_world(&w);
+}
+END_TEST
+
+START_TEST(there_is_no_evaluation_without_held_out_text) {
+    const accumulated *c = &cases[_i];
+    if (c->write)
+        return;
+    world w = begin_world(c, (variation){.batch = whole_of(c).batch, .blind = true});
+    wg_metrics metrics = {0};
+    ck_assert(wg_training_task(w.training).evaluate == NULL);
+    assert_fails(wg_training_evaluate(w.training, &metrics), WG_ERROR_STATE, "held-out");
+    end_world(&w);
+}
+END_TEST
+
+START_TEST(a_sequence_beyond_the_positions_is_refused) {
+    const accumulated *c = &cases[_i];
+    wg_model model;
+    ck_assert_int_eq(wg_model_from_json(c->model, 1, &model), 0);
+    const int64_t most = wg_model_sizes_of(&model).positions;
+    wg_model_free(&model);
+    if (c->write || most == INT64_MAX)
+        return;
+    char part[64];
+    snprintf(part, sizeof part, "%d positions", (int)most);
+    world w = begin_world(c, (variation){.batch = 200, .sequence = most + 1});
+    assert_fails(w.training, WG_ERROR_ARGUMENT, part);
+    end_world(&w);
+}
+END_TEST
+
+START_TEST(a_checkpoint_that_is_not_there_is_an_error) {
+    wg_model model;
+    wg_tokenizer *tokenizer;
+    assert_fails(wg_model_load("no-such.h5", &model, &tokenizer), WG_ERROR_NOT_FOUND, "no-such.h5");
+    ck_assert(!model.module && !tokenizer);
+}
+END_TEST
+
 SUITES {
-    const TTest *const each[] = {one_batch_and_its_parts_take_the_same_steps,
-                                 an_evaluation_does_not_depend_on_its_batches,
+    const TTest *const each[] = {one_batch_and_its_parts_step_and_measure_the_same,
                                  a_loss_that_compares_examples_refuses_a_batch_of_one};
     add_suite_of_each("accumulation of each objective", each, WG_COUNT(cases), case_name);
-    const TTest *const all[] = {weights_that_step_in_backward_are_the_same,
+    const TTest *const of_runs[] = {
+        a_resumed_run_gives_the_same_bits,
+        another_text_is_refused_when_a_run_goes_on,
+        a_checkpoint_gives_back_model_and_tokenizer,
+        an_evaluation_is_the_same_each_time,
+        there_is_no_evaluation_without_held_out_text,
+        a_sequence_beyond_the_positions_is_refused,
+    };
+    add_suite_of_each("every objective", of_runs, WG_COUNT(cases), case_name);
+    const TTest *const all[] = {a_checkpoint_that_is_not_there_is_an_error,
+                                weights_that_step_in_backward_are_the_same,
                                 every_objective_is_among_the_cases};
     add_suite("accumulation", all);
 }
