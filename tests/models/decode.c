@@ -167,18 +167,6 @@ START_TEST(the_same_seed_gives_the_same_text_and_another_seed_another) {
 }
 END_TEST
 
-START_TEST(top_k_one_is_greedy) {
-    wg_model model = models[_i].make();
-    wg_generation texts[2] = {make_text(2), make_text(2)};
-    ck_assert_int_eq(wg_generate(&model, 1, &texts[0], NULL), 0);
-    const wg_generation_options options = {.sampling = {.temperature = 3, .top_k = 1}};
-    ck_assert_int_eq(wg_generate(&model, 1, &texts[1], &options), 0);
-    assert_same_tokens(&texts[0], &texts[1]);
-    free_texts(2, texts);
-    wg_module_free(model.module);
-}
-END_TEST
-
 /* ---- Ends ---- */
 
 START_TEST(texts_end_at_their_limits) {
@@ -336,7 +324,6 @@ SUITES {
         every_step_has_the_logits_of_a_full_forward,
         a_batch_gives_what_its_texts_give_one_by_one,
         the_same_seed_gives_the_same_text_and_another_seed_another,
-        top_k_one_is_greedy,
         texts_end_at_their_limits,
         a_stop_token_ends_a_text_and_is_no_part_of_it,
         a_listener_can_cancel,

@@ -51,19 +51,12 @@ static void assert_all_finite(const wg_tensor *x, const char *what) {
         ck_assert_msg(isfinite(numbers[i]), "%s: element %d is %g", what, (int)i, numbers[i]);
 }
 
-START_TEST(sequences_of_one_token_have_finite_logits) {
+/* Rows that may attend to nothing give zeros in attention, and numbers after it. */
+START_TEST(one_token_and_padding_alone_have_finite_logits) {
     wg_model model = make(_i);
-    const int64_t vocabulary = wg_model_sizes_of(&model).vocabulary;
     wg_tensor *logits = logits_of(&model, ids_of(1, 1, 0), NULL);
     assert_all_finite(logits, "one token");
-    ck_assert_int_eq(wg_tensor_count(logits), vocabulary);
-    wg_model_free(&model);
-}
-END_TEST
-
-/* Rows that may attend to nothing give zeros in attention, and numbers after it. */
-START_TEST(padding_alone_has_finite_logits) {
-    wg_model model = make(_i);
+    ck_assert_int_eq(wg_tensor_count(logits), wg_model_sizes_of(&model).vocabulary);
     wg_tensor *keep = wg_zeros(WG_BOOL, WG_DIMS(BATCH, LENGTH));
     assert_all_finite(logits_of(&model, ids_of(BATCH, LENGTH, 0), keep), "padding");
     wg_model_free(&model);
@@ -141,8 +134,7 @@ static const char *model_name(int index) {
 }
 
 SUITES {
-    const TTest *const tests[] = {sequences_of_one_token_have_finite_logits,
-                                  padding_alone_has_finite_logits,
+    const TTest *const tests[] = {one_token_and_padding_alone_have_finite_logits,
                                   no_examples_or_no_tokens_give_no_logits_or_an_error,
                                   the_first_and_the_last_token_are_known_and_no_other,
                                   the_last_position_is_known_and_none_far_after_it,

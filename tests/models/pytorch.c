@@ -118,40 +118,40 @@ END_TEST
 
 /* ---- Generation ---- */
 
+/* Of models with causal attention alone. */
 START_TEST(caches_give_token_by_token_the_logits_of_all_at_once) {
     enum { MOST = 16 };
     batch b = load_batch(_i, WG_F32);
     const wg_model_type *type = b.model.type;
-    const int64_t length = wg_tensor_size(b.inputs.ids, 1);
-    wg_kv_cache caches[MOST], memory_caches[MOST];
+    const int64_t length = wg_tensor_size(b.inputs.ids, 1),
+                  layers = wg_model_sizes_of(&b.model).layers,
+                  memory = b.source ? wg_tensor_size(b.source, 1) : 0;
+    wg_kv_cache caches[MOST] = {0}, memory_caches[MOST] = {0};
     wg_tensor *ids = b.inputs.ids, *parts[MOST];
+    int count = 0;
     wg_set_grad_enabled(false);
     b.inputs.keep = NULL; /* padding follows, where causal attention does not see it */
     b.inputs.causal = true;
-    const bool causal =
-        type->shape & (WG_DECODER | WG_ENCODER_DECODER) || type->encoder.takes_causal;
-    wg_tensor *all = causal ? logits_of(&b) : NULL;
-    const int64_t layers = wg_model_sizes_of(&b.model).layers;
-    for (int64_t i = 0; i < layers; i++) {
-        wg_kv_cache_init(&caches[i], length);
-        wg_kv_cache_init(&memory_caches[i], b.source ? wg_tensor_size(b.source, 1) : 1);
-    }
-    b.inputs.caches = caches;
-    b.inputs.memory_caches = memory_caches;
-    int count = 0;
-    for (int64_t begin = 0, step = 3; causal && begin < length; begin += step, step = 1) {
-        b.inputs.ids = wg_slice(ids, 1, begin, begin + step, 1);
-        b.inputs.previous_ids = begin > 0 ? wg_select(ids, 1, begin - 1) : NULL;
-        parts[count++] = logits_of(&b);
-    }
-    if (causal) {
+    if (type->shape & (WG_DECODER | WG_ENCODER_DECODER) || type->encoder.takes_causal) {
+        wg_tensor *all = logits_of(&b);
+        for (int64_t i = 0; i < layers; i++) {
+            wg_kv_cache_init(&caches[i], length);
+            wg_kv_cache_init(&memory_caches[i], memory);
+        }
+        b.inputs.caches = caches;
+        b.inputs.memory_caches = memory_caches;
+        for (int64_t begin = 0, step = 3; begin < length; begin += step, step = 1) {
+            b.inputs.ids = wg_slice(ids, 1, begin, begin + step, 1);
+            b.inputs.previous_ids = begin > 0 ? wg_select(ids, 1, begin - 1) : NULL;
+            parts[count++] = logits_of(&b);
+        }
         assert_relative(wg_cat(count, parts, 1), all, 1e-5);
         ck_assert_int_eq(caches[0].length, length);
-        ck_assert_int_eq(memory_caches[0].length, b.source ? wg_tensor_size(b.source, 1) : 0);
-    }
-    for (int64_t i = 0; i < layers; i++) {
-        wg_kv_cache_clear(&caches[i]);
-        wg_kv_cache_clear(&memory_caches[i]);
+        ck_assert_int_eq(memory_caches[0].length, memory);
+        for (int64_t i = 0; i < layers; i++) {
+            wg_kv_cache_clear(&caches[i]);
+            wg_kv_cache_clear(&memory_caches[i]);
+        }
     }
     wg_set_grad_enabled(true);
     free_model(&b.model);
