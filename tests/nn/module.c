@@ -95,7 +95,7 @@ START_TEST(only_a_tensor_of_the_same_tree_can_be_tied) {
 }
 END_TEST
 
-START_TEST(a_name_is_taken_once) {
+START_TEST(names_that_are_taken_or_none_are_refused) {
     toy *model = toy_new();
     assert_fails(wg_module_new(&model->module, "layer", sizeof(wg_module)), WG_ERROR_ARGUMENT,
                  "\"layer\" already");
@@ -103,6 +103,15 @@ START_TEST(a_name_is_taken_once) {
                  "\"bias\" already");
     assert_fails(wg_module_parameter(&model->module, "layer", WG_DIMS(4)), WG_ERROR_ARGUMENT,
                  "\"layer\" already");
+    const char *const names[] = {".", ".a", "a.", "a..b", "a/b"};
+    for (size_t i = 0; i < WG_COUNT(names); i++) {
+        assert_fails(wg_module_new(&model->module, names[i], sizeof(wg_module)), WG_ERROR_ARGUMENT,
+                     "is no name");
+        assert_fails(wg_module_parameter(&model->module, names[i], WG_DIMS(1)), WG_ERROR_ARGUMENT,
+                     "is no name");
+    }
+    assert_fails(wg_module_parameter(&model->module, "", WG_DIMS(1)), WG_ERROR_ARGUMENT,
+                 "is no name");
     wg_module_free(&model->module);
 }
 END_TEST
@@ -116,21 +125,6 @@ START_TEST(a_name_with_dots_leads_to_a_path_that_is_still_unique) {
     wg_module *same = wg_module_new(model->query, "key", sizeof(wg_module));
     assert_fails(wg_module_parameter(same, "weight", WG_DIMS(2)), WG_ERROR_ARGUMENT,
                  "\"layer.0.key.weight\" already");
-    wg_module_free(&model->module);
-}
-END_TEST
-
-START_TEST(what_is_no_name_is_refused) {
-    toy *model = toy_new();
-    const char *const names[] = {".", ".a", "a.", "a..b", "a/b"};
-    for (size_t i = 0; i < WG_COUNT(names); i++) {
-        assert_fails(wg_module_new(&model->module, names[i], sizeof(wg_module)), WG_ERROR_ARGUMENT,
-                     "is no name");
-        assert_fails(wg_module_parameter(&model->module, names[i], WG_DIMS(1)), WG_ERROR_ARGUMENT,
-                     "is no name");
-    }
-    assert_fails(wg_module_parameter(&model->module, "", WG_DIMS(1)), WG_ERROR_ARGUMENT,
-                 "is no name");
     wg_module_free(&model->module);
 }
 END_TEST
@@ -456,9 +450,8 @@ SUITES {
         paths_follow_the_tree_and_slots_say_what_they_are,
         a_buffer_with_two_elements_at_one_address_is_refused,
         only_a_tensor_of_the_same_tree_can_be_tied,
-        a_name_is_taken_once,
+        names_that_are_taken_or_none_are_refused,
         a_name_with_dots_leads_to_a_path_that_is_still_unique,
-        what_is_no_name_is_refused,
         a_child_without_a_name_shows_in_no_path,
         a_child_is_not_freed_by_itself,
         training_is_a_matter_of_the_whole_tree,
