@@ -1,5 +1,5 @@
-/* The Transformer on the models of tests/fixtures/transformer.py: word tables, padding, translation,
- * learned positions. A case is one of its forms. */
+/* The Transformer on the models of tests/fixtures/transformer.py: word tables, padding,
+ * translation, learned positions. A case is one of its forms. */
 #include "base/alloc.h"
 #include "models/transformer.h"
 #include "objectives/translation.h"

@@ -3,8 +3,8 @@
 #include "tests/support/testing.h"
 #include "nn/internal.h"
 
-/* Even and odd widths, another base, a later part. The angles go up to 39, and the two sides compute
- * the power in different ways. */
+/* Even and odd widths, another base, a later part. The angles go up to 39, and the two sides
+ * compute the power in different ways. */
 START_TEST(tables_are_those_of_the_paper) {
     static const struct {
         const char *name;

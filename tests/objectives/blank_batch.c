@@ -34,12 +34,14 @@ static void free_world(world w) {
 /* ---- Reading a batch ---- */
 
 typedef struct view {
+    wg__blank_batch batch;
     int64_t rows, length, targets;
     const int64_t *ids, *positions, *blocks, *part_a, *places, *labels;
 } view;
 
 static view view_of(const wg__blank_batch *batch) {
-    return (view){.rows = wg_tensor_size(batch->input_ids, 0),
+    return (view){.batch = *batch,
+                  .rows = wg_tensor_size(batch->input_ids, 0),
                   .length = wg_tensor_size(batch->input_ids, 1),
                   .targets = wg_tensor_count(batch->labels),
                   .ids = wg_tensor_data(batch->input_ids),
@@ -135,6 +137,14 @@ static wg__blank_batch next_batch(wg_batches *batches) {
     return batch;
 }
 
+/* The first batch by these options. */
+static view first_view(const world *w, const wg__blank_batch_options *options) {
+    wg_batches *batches = wg__blank_batches_new(w->corpus, w->tokenizer, options);
+    const wg__blank_batch batch = next_batch(batches);
+    wg_batches_free(batches);
+    return view_of(&batch);
+}
+
 /* ---- The figure of the paper ---- */
 
 static void assert_row(wg_tensor *x, int count, const int64_t *expected) {
@@ -212,8 +222,6 @@ START_TEST(every_token_of_an_epoch_is_in_part_a_or_in_part_b_once) {
     int *seen = calloc((size_t)w.words, sizeof *seen);
     int64_t examples = wg__batches_examples(batches), masks[3] = {0};
     for (int64_t k = 0; k < examples; k++) {
-        wg_scope step;
-        wg_scope_begin(&step);
         ck_assert_int_eq(wg__batches_position(batches).epoch, 0);
         wg__blank_batch batch = next_batch(batches);
         view v = view_of(&batch);
@@ -225,7 +233,6 @@ START_TEST(every_token_of_an_epoch_is_in_part_a_or_in_part_b_once) {
         masks[0] += s.mask == w.tokens.mask;
         masks[1] += s.mask == w.tokens.sentence_mask;
         masks[2] += s.mask == w.tokens.document_mask;
-        wg_scope_end(&step, NULL);
     }
     for (int64_t i = 0; i < w.words; i++)
         ck_assert_int_eq(seen[i], 1);
@@ -299,8 +306,6 @@ static statistics count_spans(const world *w, const wg__blank_batch_options *opt
     statistics c = {0};
     wg_batches *all = wg__blank_batches_new(w->corpus, w->tokenizer, options);
     for (int k = 0; k < batches; k++) {
-        wg_scope step;
-        wg_scope_begin(&step);
         wg__blank_batch batch = next_batch(all);
         view v = view_of(&batch);
         for (int64_t row = 0; row < v.rows; row++) {
@@ -308,7 +313,6 @@ static statistics count_spans(const world *w, const wg__blank_batch_options *opt
             ck_assert_int_eq(s.mask, w->tokens.mask);
             add_row(&c, &s);
         }
-        wg_scope_end(&step, NULL);
     }
     wg_batches_free(all);
     return c;
@@ -354,11 +358,8 @@ END_TEST
 /* Sentences of 1 to 7 words in turn: a span is one of them if it begins where one does. */
 START_TEST(whole_sentences_are_masked_until_it_is_fifteen_percent) {
     world w = world_of(5, 140, 7);
-    wg_batches *batches = wg__blank_batches_new(
-        w.corpus, w.tokenizer,
-        &(wg__blank_batch_options){.batch = 50, .sequence = 60, .sentence_share = 1});
-    wg__blank_batch batch = next_batch(batches);
-    view v = view_of(&batch);
+    const view v = first_view(
+        &w, &(wg__blank_batch_options){.batch = 50, .sequence = 60, .sentence_share = 1});
     for (int64_t row = 0; row < v.rows; row++) {
         sequence s = sequence_of(&v, row, &w.tokens);
         ck_assert_int_eq(s.mask, w.tokens.sentence_mask);
@@ -371,20 +372,15 @@ START_TEST(whole_sentences_are_masked_until_it_is_fifteen_percent) {
         ck_assert_double_ge((double)s.masked, 0.15 * (double)s.count);
         ck_assert_double_lt((double)s.masked - 7, 0.15 * (double)s.count);
     }
-    wg_batches_free(batches);
     free_world(w);
 }
 END_TEST
 
 START_TEST(a_text_of_one_sentence_is_masked_by_spans) {
     world w = world_of(20, 1, 1);
-    wg_batches *batches = wg__blank_batches_new(w.corpus, w.tokenizer,
-                                                &(wg__blank_batch_options){.sentence_share = 1});
-    wg__blank_batch batch = next_batch(batches);
-    view v = view_of(&batch);
+    const view v = first_view(&w, &(wg__blank_batch_options){.sentence_share = 1});
     for (int64_t row = 0; row < v.rows; row++)
         ck_assert_int_eq(sequence_of(&v, row, &w.tokens).mask, MASK);
-    wg_batches_free(batches);
     free_world(w);
 }
 END_TEST
@@ -421,12 +417,9 @@ END_TEST
 
 START_TEST(objectives_are_mixed_as_their_shares_say) {
     world w = world_of(10, 1000, 3);
-    wg_batches *batches = wg__blank_batches_new(
-        w.corpus, w.tokenizer,
-        &(wg__blank_batch_options){
-            .batch = 2000, .sequence = 24, .sentence_share = 0.3, .document_share = 0.2});
-    wg__blank_batch batch = next_batch(batches);
-    view v = view_of(&batch);
+    const view v = first_view(
+        &w, &(wg__blank_batch_options){
+                .batch = 2000, .sequence = 24, .sentence_share = 0.3, .document_share = 0.2});
     int64_t sentences = 0, documents = 0;
     for (int64_t row = 0; row < v.rows; row++) {
         sequence s = sequence_of(&v, row, &w.tokens);
@@ -435,7 +428,6 @@ START_TEST(objectives_are_mixed_as_their_shares_say) {
     }
     assert_share(sentences, v.rows, 0.3);
     assert_share(documents, v.rows, 0.2);
-    wg_batches_free(batches);
     free_world(w);
 }
 END_TEST

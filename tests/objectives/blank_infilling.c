@@ -71,7 +71,8 @@ static void free_setup(setup *s) {
 
 /* ---- Training ---- */
 
-/* The task's loss is the mean cross-entropy of a GLM's logits, which tests/models/glm.c compares with PyTorch's. */
+/* The task's loss is the mean cross-entropy of a GLM's logits, which tests/models/pytorch.c compares
+ * with PyTorch's. */
 START_TEST(a_step_loses_what_the_model_loses_on_its_batch) {
     setup s = make_setup();
     wg_module_train(s.model.module, false);

@@ -109,19 +109,6 @@ START_TEST(texts_that_are_none_are_refused) {
 }
 END_TEST
 
-START_TEST(the_loss_by_frequency_is_that_of_the_counts) {
-    wg_tokenizer *tokenizer = byte_tokenizer();
-    wg_dataset *stream = read_stream("aaab", -1, tokenizer);
-    wg_dataset *text = read_stream("ac", -1, tokenizer);
-    const double n = 5 + 257;
-    ck_assert_double_eq_tol(wg_dataset_unigram_loss(stream, NULL, text),
-                            -(log(4 / n) + log(1 / n)) / 2, 1e-12);
-    wg_dataset_free(stream);
-    wg_dataset_free(text);
-    wg_tokenizer_free(tokenizer);
-}
-END_TEST
-
 /* ---- Windows ---- */
 
 enum { B = 3, T = 7 };
@@ -331,7 +318,6 @@ SUITES {
         lines_of_endoftext_part_documents,
         parts_of_a_text_are_cut_between_characters_and_documents,
         texts_that_are_none_are_refused,
-        the_loss_by_frequency_is_that_of_the_counts,
         an_epoch_goes_through_each_window_once,
         a_text_shorter_than_a_window_is_refused,
     };

@@ -2,9 +2,6 @@
  * BPE, JSON, and what is no pattern. */
 #include "objectives/cloze.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "data/tokenizer/tokenizer.h"
 #include "base/alloc.h"
 #include "tests/support/testing.h"
@@ -35,13 +32,7 @@ static wg__cloze *make(const wg_tokenizer *tokenizer, const char *pattern,
 
 static wg__labelled_text *load(const wg__cloze *cloze, const wg_tokenizer *tokenizer,
                                const char *lines) {
-    char path[600];
-    snprintf(path, sizeof path, "%s/text.tsv", scratch());
-    FILE *file = fopen(path, "wb");
-    ck_assert_ptr_nonnull(file);
-    fputs(lines, file);
-    fclose(file);
-    return wg__cloze_text_load(cloze, path, tokenizer);
+    return wg__cloze_text_load(cloze, write_text("text.tsv", lines), tokenizer);
 }
 
 /* A tokenizer, a cloze and a text of its pattern; NULL after an error. */
@@ -68,6 +59,15 @@ static void free_reading(reading *r) {
     wg_tokenizer_free(r->tokenizer);
 }
 
+/* The batch of these texts, in sequences of so many tokens. */
+static wg__cloze_batch batch_of(const reading *r, int64_t sequence, int64_t count,
+                                const int64_t *texts) {
+    wg__cloze_batch batch;
+    assert_no_error();
+    ck_assert_int_eq(wg__cloze_batch_read(r->cloze, r->text, sequence, count, texts, &batch), 0);
+    return batch;
+}
+
 static void assert_integers(const wg_tensor *x, int64_t first, int64_t count,
                             const int64_t *wanted) {
     const int64_t *found = (const int64_t *)wg_tensor_data((wg_tensor *)x) + first;
@@ -82,8 +82,7 @@ START_TEST(a_batch_is_as_drawn) {
     reading r = read_text("{text} It was [MASK] .", "odd\tno\nso odd .\tyes\n");
     assert_no_error();
     ck_assert_int_eq(wg__cloze_longest(r.cloze), 3);
-    wg__cloze_batch batch;
-    ck_assert_int_eq(wg__cloze_batch_read(r.cloze, r.text, 16, 2, (int64_t[]){1, 0}, &batch), 0);
+    wg__cloze_batch batch = batch_of(&r, 16, 2, (int64_t[]){1, 0});
     ck_assert_int_eq(wg_tensor_size(batch.blanks.input_ids, 1), 16); /* 8 and 5, up to 16 */
     ck_assert_int_eq(batch.blanks.tokens, 13 + 11);
     ck_assert_int_eq(batch.label_count, 2);
@@ -112,8 +111,7 @@ START_TEST(verbalizers_see_part_a_and_themselves) {
                                        "xxxx     ", "xxxxx    ", "xxxxxx   ",
                                        "xxxx  x  ", "xxxx  xx ", "xxxx  xxx"};
     reading r = read_text("{text}[MASK]", "so odd\tyes\n");
-    wg__cloze_batch batch;
-    ck_assert_int_eq(wg__cloze_batch_read(r.cloze, r.text, 8, 1, (int64_t[]){0}, &batch), 0);
+    wg__cloze_batch batch = batch_of(&r, 8, 1, (int64_t[]){0});
     for (int64_t i = 0; i < 16; i++)
         for (int64_t j = 0; j < 16; j++) {
             const bool seen = wg_at(batch.mask, (int64_t[]){0, 0, i, j}) != 0;
@@ -126,8 +124,7 @@ END_TEST
 
 START_TEST(two_texts_stand_where_the_pattern_has_them) {
     reading r = read_text("it {text_b} [MASK] {text_a} .", "so odd\tbad .\tyes\n");
-    wg__cloze_batch batch;
-    ck_assert_int_eq(wg__cloze_batch_read(r.cloze, r.text, 16, 1, (int64_t[]){0}, &batch), 0);
+    wg__cloze_batch batch = batch_of(&r, 16, 1, (int64_t[]){0});
     assert_integers(batch.blanks.input_ids, 0, 8,
                     (int64_t[]){CLS, IT, BAD, DOT, MASK, SO, ODD, DOT});
     assert_integers(batch.blanks.position_ids, 8, 5, (int64_t[]){4, 4, 4, 4, 4});
@@ -135,7 +132,7 @@ START_TEST(two_texts_stand_where_the_pattern_has_them) {
                  "has one text a line; the pattern");
     free_reading(&r);
     r = read_text("{text_a} [MASK] {text_b}", "so\todd\tyes\n");
-    ck_assert_int_eq(wg__cloze_batch_read(r.cloze, r.text, 16, 1, (int64_t[]){0}, &batch), 0);
+    batch = batch_of(&r, 16, 1, (int64_t[]){0});
     assert_integers(batch.blanks.input_ids, 0, 4, (int64_t[]){CLS, SO, MASK, ODD});
     free_reading(&r);
     r = read_text("{text} [MASK]", "so\tso\tyes\n");
@@ -146,8 +143,7 @@ END_TEST
 
 START_TEST(long_texts_lose_their_ends) {
     reading r = read_text("{text_a} it {text_b} [MASK]", "so odd so odd\tbad . bad\tyes\n");
-    wg__cloze_batch batch;
-    ck_assert_int_eq(wg__cloze_batch_read(r.cloze, r.text, 7, 1, (int64_t[]){0}, &batch), 0);
+    wg__cloze_batch batch = batch_of(&r, 7, 1, (int64_t[]){0});
     assert_integers(batch.blanks.part_a, 0, 1, (int64_t[]){7});
     assert_integers(batch.blanks.input_ids, 0, 7, (int64_t[]){CLS, SO, ODD, IT, BAD, DOT, MASK});
     ck_assert_int_eq(wg__cloze_check_sequence(r.cloze, 5), 0);
@@ -159,8 +155,7 @@ END_TEST
 
 START_TEST(a_mask_in_a_text_is_text) {
     reading r = read_text("[MASK] {text}", "a [MASK] {text}\tyes\n");
-    wg__cloze_batch batch;
-    ck_assert_int_eq(wg__cloze_batch_read(r.cloze, r.text, 32, 1, (int64_t[]){0}, &batch), 0);
+    wg__cloze_batch batch = batch_of(&r, 32, 1, (int64_t[]){0});
     assert_integers(batch.blanks.input_ids, 0, 6, (int64_t[]){CLS, MASK, A, BRACKET, M, CLOSE});
     assert_integers(batch.blanks.position_ids, (int64_t)wg_at(batch.blanks.part_a, (int64_t[]){0}),
                     5, (int64_t[]){1, 1, 1, 1, 1});
@@ -181,8 +176,7 @@ START_TEST(a_sequence_of_bpe_is_as_if_the_whole_were_tokenised) {
     ck_assert_int_eq(wg__blank_encode(&tokens, tokenizer, "a film was bad and [MASK] .", &whole),
                      0);
     ck_assert_int_eq(wg_tokenizer_encode(tokenizer, " bad .", -1, NULL, &blank), 0);
-    wg__cloze_batch batch;
-    ck_assert_int_eq(wg__cloze_batch_read(r.cloze, r.text, 32, 1, (int64_t[]){0}, &batch), 0);
+    wg__cloze_batch batch = batch_of(&r, 32, 1, (int64_t[]){0});
     ck_assert_int_eq((int64_t)wg_at(batch.blanks.part_a, (int64_t[]){0}), whole.count);
     for (int64_t i = 0; i < whole.count; i++)
         ck_assert_int_eq((int64_t)wg_at(batch.blanks.input_ids, (int64_t[]){0, i}), whole.ids[i]);

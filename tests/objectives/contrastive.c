@@ -145,8 +145,8 @@ START_TEST(files_that_are_no_texts_are_refused) {
     } cases[] = {
         {"", "holds no text"},
         {"\n \t\n", "holds no text"},
-        {"sun\tmoon\nsea\n", "line 2: two texts"},
-        {"sun\nsea\tmoon\n", "line 2: one text"},
+        {"sun\tmoon\nsea\n", "line 2: wanted two texts"},
+        {"sun\nsea\tmoon\n", "line 2: wanted one text"},
         {"sun\tmoon\nsun\t\n", "line 2: a text is empty"},
         {"sun\n\xff\n", "line 2: it is not UTF-8"},
         {"sun\tmoon\t3\nsea\tsun\tx\n", "\"x\" is no number"},
@@ -156,13 +156,6 @@ START_TEST(files_that_are_no_texts_are_refused) {
         assert_fails(w.training, WG_ERROR_FORMAT, cases[i].part);
         free_world(&w);
     }
-}
-END_TEST
-
-START_TEST(a_batch_of_one_text_is_refused) {
-    world w = world_of("sun\nmoon\n", &usual, 1);
-    assert_fails(w.training, WG_ERROR_ARGUMENT, "2 or more");
-    free_world(&w);
 }
 END_TEST
 
@@ -201,7 +194,6 @@ SUITES {
         the_second_text_of_a_pair_is_the_partner,
         a_lower_temperature_sharpens_the_loss,
         files_that_are_no_texts_are_refused,
-        a_batch_of_one_text_is_refused,
         predictions_have_a_decimal_point_in_any_locale,
     };
     add_suite("contrastive", tests);

@@ -24,13 +24,15 @@ static int64_t document_of(const wg_dataset *corpus, int64_t token) {
 /* ---- Reading a batch ---- */
 
 typedef struct view {
+    wg__masked_batch batch;
     int64_t rows, length, masked;
     const int64_t *ids, *types, *places, *labels, *next;
     const bool *attention;
 } view;
 
 static view view_of(const wg__masked_batch *batch) {
-    return (view){.rows = wg_tensor_size(batch->ids, 0),
+    return (view){.batch = *batch,
+                  .rows = wg_tensor_size(batch->ids, 0),
                   .length = wg_tensor_size(batch->ids, 1),
                   .masked = wg_tensor_count(batch->positions),
                   .ids = wg_tensor_data(batch->ids),
@@ -39,6 +41,15 @@ static view view_of(const wg__masked_batch *batch) {
                   .labels = wg_tensor_data(batch->labels),
                   .next = wg_tensor_data(batch->next_sentence_labels),
                   .attention = wg_tensor_data(batch->keep)};
+}
+
+/* The first batch by these options. */
+static view first_view(const word_corpus *w, const wg__pair_batch_options *options) {
+    wg__masked_batch batch;
+    wg_batches *batches = wg__pair_batches_new(w->corpus, w->tokenizer, options);
+    ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
+    wg_batches_free(batches);
+    return view_of(&batch);
 }
 
 /* The ids with the original of each masked token. */
@@ -98,8 +109,6 @@ START_TEST(sequences_are_cls_first_sep_second_sep_and_padding) {
         w.corpus, w.tokenizer, &(wg__pair_batch_options){.batch = 8, .sequence = 48, .seed = 3});
     int64_t padded = 0;
     for (int k = 0; k < 40; k++) {
-        wg_scope step;
-        wg_scope_begin(&step);
         wg__masked_batch batch;
         ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
         view v = view_of(&batch);
@@ -112,7 +121,6 @@ START_TEST(sequences_are_cls_first_sep_second_sep_and_padding) {
         }
         ck_assert_int_eq(batch.tokens, tokens);
         free(ids);
-        wg_scope_end(&step, NULL);
     }
     ck_assert_int_gt(padded, 0);
     wg_batches_free(batches);
@@ -122,23 +130,23 @@ END_TEST
 
 START_TEST(a_batch_has_the_documented_shapes_and_dtypes) {
     word_corpus w = word_corpus_of(4, 20, 5);
-    wg_batches *batches = wg__pair_batches_new(
-        w.corpus, w.tokenizer, &(wg__pair_batch_options){.batch = 3, .sequence = 16});
-    wg__masked_batch batch;
-    ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
-    wg_tensor *const ids[] = {batch.ids, batch.token_type_ids, batch.keep};
-    for (int i = 0; i < 3; i++) {
-        ck_assert_int_eq(wg_tensor_ndim(ids[i]), 2);
-        ck_assert_int_eq(wg_tensor_size(ids[i], 0), 3);
-        ck_assert_int_eq(wg_tensor_size(ids[i], 1), 16);
-        ck_assert_int_eq(wg_tensor_dtype(ids[i]), i < 2 ? WG_I64 : WG_BOOL);
+    const view v = first_view(&w, &(wg__pair_batch_options){.batch = 3, .sequence = 16});
+    const int64_t grid[] = {3, 16}, masked[] = {v.masked}, rows[] = {3};
+    const struct {
+        const wg_tensor *x;
+        wg_dtype dtype;
+        int ndim;
+        const int64_t *shape;
+    } parts[] = {
+        {v.batch.ids, WG_I64, 2, grid},      {v.batch.token_type_ids, WG_I64, 2, grid},
+        {v.batch.keep, WG_BOOL, 2, grid},    {v.batch.positions, WG_I64, 1, masked},
+        {v.batch.labels, WG_I64, 1, masked}, {v.batch.next_sentence_labels, WG_I64, 1, rows}};
+    for (size_t i = 0; i < WG_COUNT(parts); i++) {
+        ck_assert_int_eq(wg_tensor_dtype(parts[i].x), parts[i].dtype);
+        ck_assert_int_eq(wg_tensor_ndim(parts[i].x), parts[i].ndim);
+        ck_assert_mem_eq(wg_tensor_shape(parts[i].x), parts[i].shape,
+                         (size_t)parts[i].ndim * sizeof(int64_t));
     }
-    ck_assert_int_eq(wg_tensor_ndim(batch.positions), 1);
-    ck_assert_int_eq(wg_tensor_dtype(batch.positions), WG_I64);
-    ck_assert_int_eq(wg_tensor_count(batch.labels), wg_tensor_count(batch.positions));
-    ck_assert_int_eq(wg_tensor_ndim(batch.next_sentence_labels), 1);
-    ck_assert_int_eq(wg_tensor_size(batch.next_sentence_labels, 0), 3);
-    wg_batches_free(batches);
     word_corpus_free(w);
 }
 END_TEST
@@ -151,8 +159,6 @@ START_TEST(a_random_second_segment_is_from_another_document_and_a_next_one_follo
         w.corpus, w.tokenizer, &(wg__pair_batch_options){.batch = 16, .sequence = 32, .seed = 1});
     int64_t random = 0, rows = 0;
     for (int k = 0; k < 120; k++) {
-        wg_scope step;
-        wg_scope_begin(&step);
         wg__masked_batch batch;
         ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
         view v = view_of(&batch);
@@ -168,7 +174,6 @@ START_TEST(a_random_second_segment_is_from_another_document_and_a_next_one_follo
             ck_assert(a != b || (gap >= 0 && gap < 7));
         }
         free(ids);
-        wg_scope_end(&step, NULL);
     }
     /* Half, and a few more because a document's last sentence is alone; within 4 deviations. */
     double share = (double)random / (double)rows, deviation = sqrt(0.25 / (double)rows);
@@ -181,19 +186,14 @@ END_TEST
 
 START_TEST(half_of_the_seconds_are_random_even_where_sentences_are_long) {
     word_corpus w = word_corpus_of(20, 120, 60); /* most are longer than the target of 13 */
-    wg_batches *batches = wg__pair_batches_new(
-        w.corpus, w.tokenizer,
-        &(wg__pair_batch_options){.batch = 1500, .sequence = 16, .short_share = -1, .seed = 8});
-    wg__masked_batch batch;
-    ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
-    view v = view_of(&batch);
+    const view v = first_view(
+        &w, &(wg__pair_batch_options){.batch = 1500, .sequence = 16, .short_share = -1, .seed = 8});
     int64_t random = 0;
     for (int64_t row = 0; row < v.rows; row++)
         random += v.next[row];
     /* At most 20 of about 1600 examples stand alone at the end of a document. */
     ck_assert_double_gt((double)random, 750 - 4 * sqrt(375));
     ck_assert_double_lt((double)random, 750 + 4 * sqrt(375) + 10);
-    wg_batches_free(batches);
     word_corpus_free(w);
 }
 END_TEST
@@ -227,31 +227,24 @@ START_TEST(an_epoch_goes_through_every_token_once) {
 }
 END_TEST
 
+/* Rows that end with padding. */
+static int64_t shorter_rows(const view *v) {
+    int64_t shorter = 0;
+    for (int64_t row = 0; row < v->rows; row++)
+        shorter += !v->attention[row * v->length + v->length - 1];
+    return shorter;
+}
+
 START_TEST(one_in_ten_examples_has_a_shorter_target) {
     word_corpus w = word_corpus_of(10, 3000, 1);
-    wg_batches *batches = wg__pair_batches_new(
-        w.corpus, w.tokenizer, &(wg__pair_batch_options){.batch = 1000, .sequence = 32});
-    wg__masked_batch batch;
-    ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
-    view v = view_of(&batch);
-    int64_t shorter = 0;
-    for (int64_t row = 0; row < v.rows; row++)
-        shorter += !v.attention[row * v.length + v.length - 1];
+    const view v = first_view(&w, &(wg__pair_batch_options){.batch = 1000, .sequence = 32});
     /* A target from 2 to 29 is below 29 in 27 of 28 cases, and documents end. */
     double expected = 0.1 * 27 / 28 * 1000, deviation = sqrt(expected * 0.9);
-    ck_assert_double_gt((double)shorter, expected - 4 * deviation);
-    ck_assert_double_lt((double)shorter, expected + 4 * deviation + 20);
-    wg_batches_free(batches);
-    batches = wg__pair_batches_new(
-        w.corpus, w.tokenizer,
-        &(wg__pair_batch_options){.batch = 500, .sequence = 32, .short_share = -1});
-    ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
-    v = view_of(&batch);
-    shorter = 0;
-    for (int64_t row = 0; row < v.rows; row++)
-        shorter += !v.attention[row * v.length + v.length - 1];
-    ck_assert_int_lt(shorter, 20);
-    wg_batches_free(batches);
+    ck_assert_double_gt((double)shorter_rows(&v), expected - 4 * deviation);
+    ck_assert_double_lt((double)shorter_rows(&v), expected + 4 * deviation + 20);
+    const view all =
+        first_view(&w, &(wg__pair_batch_options){.batch = 500, .sequence = 32, .short_share = -1});
+    ck_assert_int_lt(shorter_rows(&all), 20);
     word_corpus_free(w);
 }
 END_TEST
@@ -295,15 +288,12 @@ START_TEST(masking_is_eighty_ten_ten_of_fifteen_percent) {
         w.corpus, w.tokenizer, &(wg__pair_batch_options){.batch = 32, .sequence = 60, .seed = 9});
     mask_counts c = {0};
     for (int k = 0; k < 100; k++) {
-        wg_scope step;
-        wg_scope_begin(&step);
         wg__masked_batch batch;
         ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
         view v = view_of(&batch);
         count_masks(&v, &c);
         assert_mask_count(&v, 9);
         c.tokens += batch.tokens;
-        wg_scope_end(&step, NULL);
     }
     ck_assert_int_gt(c.chosen, 20000);
     assert_share(c.masked, c.chosen, 0.8);
@@ -317,12 +307,8 @@ END_TEST
 
 START_TEST(every_place_is_masked_as_often_as_any_other) {
     word_corpus w = word_corpus_of(10, 3000, 1);
-    wg_batches *batches = wg__pair_batches_new(
-        w.corpus, w.tokenizer,
-        &(wg__pair_batch_options){.batch = 2000, .sequence = 16, .short_share = -1, .seed = 5});
-    wg__masked_batch batch;
-    ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
-    view v = view_of(&batch);
+    const view v = first_view(
+        &w, &(wg__pair_batch_options){.batch = 2000, .sequence = 16, .short_share = -1, .seed = 5});
     int64_t masked[16] = {0}, present[16] = {0};
     for (int64_t i = 0; i < v.rows * v.length; i++)
         present[i % 16] += v.ids[i] != CLS && v.ids[i] != SEP && v.attention[i];
@@ -330,37 +316,24 @@ START_TEST(every_place_is_masked_as_often_as_any_other) {
         masked[v.places[i] % 16]++;
     for (int t = 1; t < 15; t++)
         assert_share(masked[t], present[t], (double)v.masked / (13.0 * (double)v.rows));
-    wg_batches_free(batches);
     word_corpus_free(w);
 }
 END_TEST
 
 /* ---- Determinism ---- */
 
-/* A hash of the whole batch. */
-static uint64_t hash_of(const wg__masked_batch *batch) {
-    wg_tensor *const all[] = {batch->ids,       batch->token_type_ids, batch->keep,
-                              batch->positions, batch->labels,         batch->next_sentence_labels};
-    return hash_of_tensors(WG_COUNT(all), all);
-}
-
-static uint64_t next_hash(wg_batches *batches) {
-    wg_scope step;
-    wg_scope_begin(&step);
-    wg__masked_batch batch;
-    ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
-    uint64_t hash = hash_of(&batch);
-    wg_scope_end(&step, NULL);
-    return hash;
-}
-
 START_TEST(batches_are_the_same_on_every_machine) {
     word_corpus w = word_corpus_of(6, 30, 6);
     wg_batches *batches = wg__pair_batches_new(
         w.corpus, w.tokenizer, &(wg__pair_batch_options){.batch = 8, .sequence = 32, .seed = 42});
     uint64_t hash = 0;
-    for (int k = 0; k < 10; k++)
-        hash ^= next_hash(batches);
+    for (int k = 0; k < 10; k++) {
+        wg__masked_batch b;
+        ck_assert_int_eq(wg_batches_next(batches, &b), 0);
+        wg_tensor *const all[] = {b.ids,       b.token_type_ids, b.keep,
+                                  b.positions, b.labels,         b.next_sentence_labels};
+        hash ^= hash_of_tensors(WG_COUNT(all), all);
+    }
     ck_assert_uint_eq(hash, UINT64_C(80428024308835467));
     wg_batches_free(batches);
     word_corpus_free(w);

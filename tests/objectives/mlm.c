@@ -58,8 +58,6 @@ START_TEST(sequences_are_full_and_documents_end_with_sep) {
     wg_batches *batches = wg__packed_batches_new(w.corpus, w.tokenizer, &options);
     int separators = 0;
     for (int n = 0; n < 4; n++) {
-        wg_scope scope;
-        wg_scope_begin(&scope);
         wg__masked_batch batch;
         ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
         ck_assert_int_eq(batch.tokens, ROWS * LENGTH);
@@ -82,7 +80,6 @@ START_TEST(sequences_are_full_and_documents_end_with_sep) {
                 ck_assert_int_eq(ids[t] - SPECIALS, ++last);
             }
         }
-        wg_scope_end(&scope, NULL);
     }
     ck_assert_int_gt(separators, 20);
     wg_batches_free(batches);
@@ -102,8 +99,6 @@ START_TEST(the_share_of_masked_tokens_is_what_is_asked_for) {
         wg_batches *batches = wg__packed_batches_new(w.corpus, w.tokenizer, &options);
         int64_t masked = 0, hidden = 0, kept = 0, all = 0;
         for (int n = 0; n < 40; n++) {
-            wg_scope scope;
-            wg_scope_begin(&scope);
             wg__masked_batch batch;
             ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
             const restored r = restore(&batch, 0);
@@ -114,7 +109,6 @@ START_TEST(the_share_of_masked_tokens_is_what_is_asked_for) {
                 hidden += r.masked[i] && ids[i] == MASK;
                 kept += r.masked[i] && ids[i] == r.ids[i];
             }
-            wg_scope_end(&scope, NULL);
         }
         ck_assert_double_eq_tol((double)masked / (double)all, cases[c].share, 0.02);
         ck_assert_double_eq_tol((double)hidden / (double)masked, 0.8, 0.06);
@@ -151,8 +145,6 @@ START_TEST(the_pieces_of_a_word_are_masked_together) {
         wg_batches *batches = wg__packed_batches_new(w.corpus, w.tokenizer, &options);
         int64_t longest = 0;
         for (int n = 0; n < 20; n++) {
-            wg_scope scope;
-            wg_scope_begin(&scope);
             wg__masked_batch batch;
             ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
             const restored r = restore(&batch, 0);
@@ -163,7 +155,6 @@ START_TEST(the_pieces_of_a_word_are_masked_together) {
                 words = !r.masked[i] ? 0 : words + (r.ids[i] != PIECE);
                 longest = words > longest ? words : longest;
             }
-            wg_scope_end(&scope, NULL);
         }
         if (unit == WG_MASK_SPANS)
             ck_assert_int_gt(longest, 3);
@@ -180,8 +171,6 @@ START_TEST(hybrid_batches_have_causal_rows_and_predict_from_the_position_before)
     options.masking.causal_share = 0.25;
     options.predicts_from_before = true;
     wg_batches *batches = wg__packed_batches_new(w.corpus, w.tokenizer, &options);
-    wg_scope scope;
-    wg_scope_begin(&scope);
     wg__masked_batch batch;
     ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
     ck_assert_int_eq(wg_tensor_size(batch.ids, 0), ROWS);
@@ -199,7 +188,6 @@ START_TEST(hybrid_batches_have_causal_rows_and_predict_from_the_position_before)
         else
             ck_assert(labels[i] == ids[i] + 1 || labels[i] == SEP || ids[i] == SEP);
     }
-    wg_scope_end(&scope, NULL);
     wg_batches_free(batches);
     word_corpus_free(w);
 }
@@ -220,8 +208,6 @@ START_TEST(packed_batches_are_the_same_on_every_machine) {
         options.masking.causal_share = cases[c].causal_share;
         options.predicts_from_before = cases[c].causal_share > 0;
         wg_batches *batches = wg__packed_batches_new(w.corpus, w.tokenizer, &options);
-        wg_scope scope;
-        wg_scope_begin(&scope);
         wg__masked_batch batch;
         for (int n = 0; n < 3; n++)
             ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
@@ -229,7 +215,6 @@ START_TEST(packed_batches_are_the_same_on_every_machine) {
                                       batch.causal_labels};
         ck_assert_int_eq(wg_tensors_fingerprint(batch.causal_ids ? 5 : 3, tensors),
                          cases[c].fingerprint);
-        wg_scope_end(&scope, NULL);
         wg_batches_free(batches);
     }
     word_corpus_free(w);

@@ -237,8 +237,6 @@ START_TEST(spans_have_three_tokens_in_the_mean_wherever_they_are) {
     const wg__span_lengths lengths = wg__span_batches_lengths(batches);
     int64_t rows = 0, ones = 0;
     for (int i = 0; i < 20; i++) {
-        wg_scope step;
-        wg_scope_begin(&step);
         wg__span_batch batch;
         ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
         const int64_t *inputs = wg_tensor_data(batch.input_ids);
@@ -250,7 +248,6 @@ START_TEST(spans_have_three_tokens_in_the_mean_wherever_they_are) {
             for (int64_t k = 0; k + 2 < lengths.targets; k++) /* spans of one token */
                 ones += row[k] >= w.tokens.tokenizer_size && row[k + 2] >= w.tokens.tokenizer_size;
         }
-        wg_scope_end(&step, NULL);
     }
     /* Of all ways to cut 21 into 7 parts, a part is 1 in C(19, 5) / C(20, 6) = 3 / 10. */
     ck_assert_int_eq(rows, 1000);

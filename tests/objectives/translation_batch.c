@@ -5,7 +5,6 @@
 
 #include "data/tokenizer/tokenizer.h"
 #include "objectives/translation.h"
-#include "base/alloc.h"
 #include "tests/support/testing.h"
 #include "tests/support/word_corpus.h"
 #include "base/internal.h"
@@ -182,31 +181,20 @@ START_TEST(sentences_of_like_length_stand_together) {
 }
 END_TEST
 
-static bool same_ids(const wg_tensor *a, const wg_tensor *b) {
-    int64_t left[1024], right[1024];
-    if (wg_tensor_size(a, 0) != wg_tensor_size(b, 0) ||
-        wg_tensor_size(a, 1) != wg_tensor_size(b, 1))
-        return false;
-    ck_assert_int_eq(wg_to_array(a, left), 0);
-    ck_assert_int_eq(wg_to_array(b, right), 0);
-    return memcmp(left, right, (size_t)wg_tensor_count(a) * sizeof *left) == 0;
-}
-
 START_TEST(epochs_differ_and_neighbours_change) {
     setup s = make_setup();
     wg_batches *batches = make_batches(&s, 40, 13);
     const int64_t count = wg__batches_examples(batches);
-    wg_tensor *first[60];
+    uint64_t first[60];
     int same = 0;
     for (int64_t i = 0; i < 2 * count; i++) {
         wg__translation_batch batch;
         ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
-        if (i < count) {
-            first[i] = batch.source;
-            continue;
-        }
-        for (int64_t k = 0; k < count; k++)
-            same += same_ids(first[k], batch.source);
+        const uint64_t hash = hash_of_tensors(1, &batch.source);
+        if (i < count)
+            first[i] = hash;
+        for (int64_t k = 0; i >= count && k < count; k++)
+            same += first[k] == hash;
     }
     ck_assert_int_lt(same, (int)count / 2);
     wg_batches_free(batches);
@@ -239,16 +227,13 @@ enum { FEW = 20, MANY = 60 };
 
 /* Two sources, of pairs of the letters a and b, of many lengths. */
 static wg_dataset *load_letters(const wg_tokenizer *tokenizer) {
-    static char paths[2][700];
     const char *list[4];
     for (int i = 0; i < 2; i++) {
-        snprintf(paths[i], sizeof paths[i], "%s/%c.txt", scratch(), 'a' + i);
-        FILE *file = fopen(paths[i], "w");
+        char text[1024], *end = text;
         for (int k = 0; k < (i == 0 ? FEW : MANY); k++)
             for (int c = k % 9; c >= 0; c--)
-                fprintf(file, "%c%s", 'a' + i, c == 0 ? "\n" : "");
-        fclose(file);
-        list[2 * i] = list[2 * i + 1] = paths[i];
+                end += sprintf(end, "%c%s", 'a' + i, c == 0 ? "\n" : "");
+        list[2 * i] = list[2 * i + 1] = write_text(i == 0 ? "a.txt" : "b.txt", text);
     }
     return wg_dataset_load(4, list, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
 }
@@ -303,36 +288,6 @@ START_TEST(pairs_come_in_the_proportions_and_go_on_where_they_were) {
 }
 END_TEST
 
-/* ---- Memory ---- */
-
-START_TEST(failing_allocations_leave_nothing_behind) {
-    wg_tokenizer *tokenizer = byte_tokenizer();
-    bool done = false;
-    for (int64_t allowed = 0; !done; allowed++) {
-        ck_assert_int_lt(allowed, 2000);
-        wg_scope scope;
-        wg_scope_begin(&scope);
-        wg__alloc_trim();
-        wg__alloc_fail_after(allowed);
-        wg__translation_batch batch;
-        wg__translation_tokens tokens = {END, END, -1};
-        wg_dataset *pairs = wg_dataset_from_text("ab\nc\n", -1, "A\nBCD\n", tokenizer,
-                                                 &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
-        wg_dataset_weigh(pairs, 1, &(const double){1});
-        const wg__translation_batch_options usual = {0};
-        wg_batches *batches = wg__translation_batches_new(pairs, &tokens, &usual);
-        done = wg_batches_next(batches, &batch) == 0;
-        wg__alloc_fail_after(-1);
-        if (!done)
-            assert_error(WG_ERROR_MEMORY, "");
-        wg_batches_free(batches);
-        wg_dataset_free(pairs);
-        wg_scope_end(&scope, NULL);
-    }
-    wg_tokenizer_free(tokenizer);
-}
-END_TEST
-
 SUITES {
     const TTest *const tests[] = {
         a_batch_is_what_the_model_is_given,
@@ -342,7 +297,6 @@ SUITES {
         epochs_differ_and_neighbours_change,
         what_is_too_long_is_left_out,
         pairs_come_in_the_proportions_and_go_on_where_they_were,
-        failing_allocations_leave_nothing_behind,
     };
     add_suite("translation batches", tests);
 }

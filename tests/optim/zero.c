@@ -15,8 +15,8 @@ static const double gradients[3][N] = {
     {0.5, -1, 0.25, 2, 0, -0.125}, {-0.25, 3, 0.5, -1, 0.5, 0}, {1, -0.5, -4, 0.125, 0, 2}};
 #define RATE 0.125
 
-/* The steps from `first` on of a leaf of N elements of f64 by an optimizer, which is freed; w becomes
- * its elements. Steps before the last have a rate of 0 if `last_alone`. */
+/* The steps from `first` on of a leaf of N elements of f64 by an optimizer, which is freed; w
+ * becomes its elements. Steps before the last have a rate of 0 if `last_alone`. */
 static void take_steps(wg_optimizer *optimizer, int ndim, const int64_t *shape, int first,
                        bool last_alone, double *w) {
     ck_assert_ptr_nonnull(optimizer);

@@ -19,8 +19,8 @@ json_t *settings_object(const char *settings);
 /* The model of a preset with other settings, as of settings_object. */
 wg_model preset_model(const char *preset, const char *settings, uint64_t seed);
 
-/* The folders of models whose forward and loss need no special head, up to NULL; the model of one, new or with the
- * folder's weights, freed with free_model. */
+/* The folders of models whose forward and loss need no special head, up to NULL; the model of one,
+ * new or with the folder's weights, freed with free_model. */
 const char *fixture_folder(int index);
 wg_model new_fixture_model(const char *folder);
 wg_model load_fixture_model(const char *folder, wg_dtype dtype);
