@@ -71,8 +71,8 @@ static void free_setup(setup *s) {
 
 /* ---- Training ---- */
 
-/* The task's loss is the mean cross-entropy of a GLM's logits, which tests/models/pytorch.c compares
- * with PyTorch's. */
+/* The loss of the task is the mean cross-entropy of a GLM's logits, which tests/models/pytorch.c
+ * compares with those of PyTorch. */
 START_TEST(a_step_loses_what_the_model_loses_on_its_batch) {
     setup s = make_setup();
     wg_module_train(s.model.module, false);
