@@ -16,7 +16,13 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "data/dataset/dataset.h"
+#include "data/dataset/examples.h"
+#include "data/tokenizer/tokenizer.h"
 #include "formats/weights_files.h"
+#include "io/checkpoint/checkpoint.h"
+#include "io/config.h"
+#include "nn/module.h"
 #include "tensor/ops.h"
 #include "tensor/random.h"
 #include "base/internal.h"
@@ -39,6 +45,66 @@ static void remove_tree(const char *path) {
     nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
+/* The objects that are freed when the test ends. */
+static struct {
+    owned_kind kind;
+    void *object;
+} * possessions;
+static size_t possessions_count;
+
+void *own(void *object, owned_kind kind) {
+    possessions = realloc(possessions, (possessions_count + 1) * sizeof *possessions);
+    possessions[possessions_count].kind = kind;
+    possessions[possessions_count++].object = object;
+    return object;
+}
+
+static void free_one(owned_kind kind, void *object) {
+    switch (kind) {
+    case OWN_TEXT:
+        wg_text_free(object);
+        break;
+    case OWN_TOKENIZER:
+        wg_tokenizer_free(object);
+        break;
+    case OWN_DATASET:
+        wg_dataset_free(object);
+        break;
+    case OWN_BATCHES:
+        wg_batches_free(object);
+        break;
+    case OWN_WEIGHTS:
+        wg_weights_close(object);
+        break;
+    case OWN_CHECKPOINT:
+        wg_checkpoint_close(object);
+        break;
+    case OWN_CONFIG:
+        wg__config_free(object);
+        break;
+    case OWN_MODULE:
+        wg_module_free(object);
+        break;
+    case OWN_STREAM:
+        wg_decode_stream_free(object);
+        break;
+    case OWN_JSON:
+        json_decref(object);
+        break;
+    case OWN_EXAMPLES:
+        wg__examples_free(object);
+        break;
+    }
+}
+
+static void free_owned(void) {
+    for (; possessions_count > 0; possessions_count--)
+        free_one(possessions[possessions_count - 1].kind,
+                 possessions[possessions_count - 1].object);
+    free(possessions);
+    possessions = NULL;
+}
+
 static void set_up(void) {
     scratch_path[0] = '\0';
     wg_error_clear();
@@ -47,6 +113,7 @@ static void set_up(void) {
 
 static void tear_down(void) {
     wg__alloc_fail_after(-1);
+    free_owned();
     setlocale(LC_NUMERIC, "C"); /* cases may share a process */
     unsetenv("LOCPATH");
     const wg_error *error = wg_error_pending();
@@ -121,6 +188,37 @@ void add_suite_of_range(const char *name, size_t count, const TTest *const *test
         TCase *tcase = new_case(suite, name_of(thing));
         for (size_t i = 0; i < count; i++)
             tcase_add_loop_test(tcase, tests[i], thing, thing + 1);
+    }
+}
+
+/* "bpe" for tests/data/bpe.c; in a static buffer, since cases keep the pointers. */
+static const char *name_of_file(const char *file) {
+    static char names[64][64];
+    static int count;
+    char *name = names[count++ % 64];
+    snprintf(name, sizeof names[0], "%s", strrchr(file, '/') + 1);
+    name[strcspn(name, ".")] = '\0';
+    return name;
+}
+
+void add_test(const TTest *test, int count, const char *(*name_of)(int thing)) {
+    static const char *file = "";
+    static const char *name;
+    static Suite *suite;
+    static TCase *cases[64]; /* those of the things, which the tests of a file share */
+    if (strcmp(file, test->file) != 0) {
+        file = test->file;
+        name = name_of_file(file);
+        suite = new_suite(name);
+        cases[0] = NULL;
+    }
+    if (!name_of)
+        tcase_add_test(new_case(suite, name), test);
+    const bool first = !cases[0];
+    for (int thing = 0; thing < count; thing++) {
+        if (first)
+            cases[thing] = new_case(suite, name_of(thing));
+        tcase_add_loop_test(cases[thing], test, thing, thing + 1);
     }
 }
 
@@ -328,6 +426,19 @@ bytes read_bytes(const char *path) {
     return file;
 }
 
+void assert_same_files(const char *a, const char *b, size_t count) {
+    const bytes first = read_bytes(a), second = read_bytes(b);
+    if (count == 0) {
+        ck_assert_uint_eq(first.count, second.count);
+        count = first.count;
+    }
+    ck_assert_msg(first.count >= count && second.count >= count &&
+                      memcmp(first.data, second.data, count) == 0,
+                  "%s and %s differ", a, b);
+    free(first.data);
+    free(second.data);
+}
+
 int files_in(const char *path) {
     DIR *folder = opendir(path);
     int count = 0;
@@ -338,6 +449,19 @@ int files_in(const char *path) {
 }
 
 /* ---- Memory ---- */
+
+int fail_every_allocation(memory_work *work, const void *context) {
+    const int64_t blocks = wg_alloc_get_stats().live_blocks;
+    for (int n = 0;; n++) {
+        wg__alloc_fail_after(n);
+        const bool done = work(context);
+        wg__alloc_fail_after(-1);
+        if (done)
+            return n;
+        assert_error(WG_ERROR_MEMORY, "");
+        ck_assert_int_eq(wg_alloc_get_stats().live_blocks, blocks);
+    }
+}
 
 int64_t peak_begin(void) {
     wg__alloc_reset_peak();

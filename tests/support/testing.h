@@ -34,6 +34,26 @@
  */
 #define SUITES __attribute__((constructor)) static void add_suites(void)
 
+/* A test of the suite that is named after its file; SUITES has no line for it:
+ *
+ *     TEST(a_sum_of_nothing_is_zero) {
+ *         ...
+ *     }
+ *
+ * TEST_OF_EACH runs once for each of `count` things, at most 64, with the number of the thing in
+ * `_i`, in a case that has its name. */
+#define TEST(test) TEST_WITH(test, 0, NULL)
+#define TEST_OF_EACH(test, count, name_of) TEST_WITH(test, count, name_of)
+#define TEST_WITH(test, count, name_of)                                                            \
+    static void test(int _i CK_ATTRIBUTE_UNUSED);                                                  \
+    static const TTest test##_test = {#test, test, __FILE__, __LINE__};                            \
+    __attribute__((constructor)) static void add_##test(void) {                                    \
+        add_test(&test##_test, count, name_of);                                                    \
+    }                                                                                              \
+    static void test(int _i CK_ATTRIBUTE_UNUSED)
+
+void add_test(const TTest *test, int count, const char *(*name_of)(int thing));
+
 /* Adds a suite of an array of tests. Each runs in a process of its own; afterwards its root scope
  * is cleared, and the test fails if it left a tensor alive, memory in use or an error pending.
  * CK_RUN_SUITE=NAME in the environment runs one suite, CK_RUN_CASE=NAME one case. */
@@ -127,6 +147,10 @@ typedef struct bytes {
 
 bytes read_bytes(const char *path);
 
+/* Fails the test unless two files have the same bytes, or the same first `count` bytes if that is
+ * above 0. */
+void assert_same_files(const char *a, const char *b, size_t count);
+
 /* The number of files and folders in a folder. */
 int files_in(const char *path);
 
@@ -135,6 +159,46 @@ int files_in(const char *path);
 bool take_decimal_comma(void);
 
 /* ---- Memory ---- */
+
+/* Frees an object when the test ends, the latest first; returns it. A text is one that wg_text_free
+ * frees. */
+#define owned(object) ((__typeof__(object))own(object, KIND_OF_OWNED(object)))
+#define KIND_OF_OWNED(object)                                                                      \
+    _Generic((object), char *: OWN_TEXT, wg_tokenizer *: OWN_TOKENIZER, wg_dataset *: OWN_DATASET, \
+        wg_batches *: OWN_BATCHES, wg_weights *: OWN_WEIGHTS, wg_checkpoint *: OWN_CHECKPOINT,     \
+        wg_config *: OWN_CONFIG, wg_module *: OWN_MODULE, wg_decode_stream *: OWN_STREAM,          \
+        json_t *: OWN_JSON, wg__squad *: OWN_EXAMPLES, wg__labelled_text *: OWN_EXAMPLES,          \
+        wg__tagged_words *: OWN_EXAMPLES)
+typedef struct wg_tokenizer wg_tokenizer;
+typedef struct wg_dataset wg_dataset;
+typedef struct wg_weights wg_weights;
+typedef struct wg_checkpoint wg_checkpoint;
+typedef struct wg_config wg_config;
+typedef struct wg_module wg_module;
+typedef struct wg_decode_stream wg_decode_stream;
+typedef struct wg__squad wg__squad;
+typedef struct wg__labelled_text wg__labelled_text;
+typedef struct wg__tagged_words wg__tagged_words;
+typedef enum owned_kind {
+    OWN_TEXT,
+    OWN_TOKENIZER,
+    OWN_DATASET,
+    OWN_BATCHES,
+    OWN_WEIGHTS,
+    OWN_CHECKPOINT,
+    OWN_CONFIG,
+    OWN_MODULE,
+    OWN_STREAM,
+    OWN_JSON,
+    OWN_EXAMPLES
+} owned_kind;
+void *own(void *object, owned_kind kind);
+
+/* Runs `work` with its n-th allocation failing, and all after it, for each n until it returns true.
+ * Fails unless each run before had an error of memory and left no more blocks in use than there
+ * were. Returns the number of these runs. */
+typedef bool memory_work(const void *context);
+int fail_every_allocation(memory_work *work, const void *context);
 
 /* The most bytes of the library's that were in use between the two calls, beyond those at the
  * first, whose result the second is given. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "data/tokenizer/tokenizer.h"
 #include "tests/support/testing.h"
@@ -66,6 +67,39 @@ void assert_share(int64_t count, int64_t total, double share) {
                   "%lld of %lld; wanted %g of them", (long long)count, (long long)total, share);
 }
 
+char noted[600];
+
+static void note(void *context, const char *line) {
+    (void)context;
+    snprintf(noted, sizeof noted, "%s", line);
+}
+
+wg_dataset *load_as(wg_dataset_kind kind, int count, const char *const *paths,
+                    const wg_tokenizer *tokenizer) {
+    return owned(wg_dataset_load(count, paths, tokenizer, &(wg_dataset_options){.kind = kind}));
+}
+
+wg_dataset *load_kept(wg_dataset_kind kind, int count, const char *const *paths, const char *kept,
+                      const wg_tokenizer *tokenizer) {
+    const wg_token_storage storage = {.path = kept, .note = note};
+    noted[0] = '\0';
+    return owned(wg_dataset_load(count, paths, tokenizer,
+                                 &(wg_dataset_options){.kind = kind, .storage = &storage}));
+}
+
+void split_dataset(const wg_dataset *all, double share, wg_dataset **training,
+                   wg_dataset **held_out) {
+    ck_assert_int_eq(wg_dataset_split(all, share, training, held_out), 0);
+    owned(*training);
+    owned(*held_out);
+}
+
+uint64_t file_number(const char *path) {
+    struct stat status;
+    ck_assert_int_eq(stat(path, &status), 0);
+    return status.st_ino;
+}
+
 uint64_t hash_of_tensors(int count, wg_tensor *const *tensors) {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     for (int k = 0; k < count; k++) {
@@ -94,6 +128,27 @@ const char *tokens_of(const wg_tokenizer *tokenizer, const char *text,
     }
     wg_token_list_free(&list);
     return joined;
+}
+
+char *json_of(const wg_tokenizer *tokenizer) {
+    char *json = owned(wg_tokenizer_to_json(tokenizer));
+    assert_no_error();
+    return json;
+}
+
+char *text_of_ids(const wg_tokenizer *tokenizer, int64_t count, const int32_t *ids,
+                  const wg_decode_options *options) {
+    char *text = owned(wg_tokenizer_decode(tokenizer, ids, count, options));
+    assert_no_error();
+    return text;
+}
+
+void assert_comes_back(const wg_tokenizer *tokenizer, const char *text,
+                       const wg_encode_options *options) {
+    wg_token_list list = {0};
+    ck_assert_int_eq(wg_tokenizer_encode(tokenizer, text, -1, options, &list), 0);
+    ck_assert_str_eq(text_of_ids(tokenizer, list.count, list.ids, NULL), text);
+    wg_token_list_free(&list);
 }
 
 void assert_same_tokenizer(const wg_tokenizer *a, const wg_tokenizer *b) {
