@@ -68,7 +68,6 @@ tests_test_data_SOURCES = \
 	tests/data/tagged_words.c \
 	tests/data/tensor_batches.c \
 	tests/data/token_file.c \
-	tests/data/tokenizer_export.c \
 	tests/data/tokenizer_reference.c \
 	tests/data/wordpiece.c \
 	tests/data/wordpiece_train.c \

@@ -35,64 +35,51 @@ static void assert_round_trip(wg_tokenizer *tokenizer, const char *text, int64_t
     wg_tokenizer_free(again);
 }
 
-START_TEST(any_text_comes_back) {
-    wg_tokenizer *bytes = wg_byte_new();
-    wg_tokenizer *characters = wg__char_train(hostile, sizeof hostile - 1, NULL);
+TEST(any_text_comes_back) {
+    wg_tokenizer *bytes = owned(wg_byte_new());
+    wg_tokenizer *characters = owned(wg__char_train(hostile, sizeof hostile - 1, NULL));
     assert_no_error();
     ck_assert_int_eq(wg_tokenizer_size(bytes), 256);
     ck_assert_str_eq(wg_tokenizer_token(bytes, 10), "<0x0A>");
     assert_round_trip(bytes, hostile, sizeof hostile - 1);
     assert_round_trip(characters, hostile, sizeof hostile - 1);
-    wg_tokenizer_free(bytes);
-    wg_tokenizer_free(characters);
 }
-END_TEST
 
-START_TEST(the_alphabet_is_that_of_the_text_in_order) {
-    wg_tokenizer *tokenizer = wg__char_train("b\u00e9a\nba", -1, NULL);
+TEST(the_alphabet_is_that_of_the_text_in_order) {
+    wg_tokenizer *tokenizer = owned(wg__char_train("b\u00e9a\nba", -1, NULL));
     ck_assert_int_eq(wg_tokenizer_size(tokenizer), 4);
     ck_assert_str_eq(wg_tokenizer_token(tokenizer, 0), "\n");
     ck_assert_str_eq(wg_tokenizer_token(tokenizer, 1), "a");
     ck_assert_str_eq(wg_tokenizer_token(tokenizer, 3), "\u00e9");
-    wg_tokenizer_free(tokenizer);
 }
-END_TEST
 
-START_TEST(a_character_outside_the_alphabet_is_an_error_or_unknown) {
+TEST(a_character_outside_the_alphabet_is_an_error_or_unknown) {
     wg_token_list list = {0};
-    wg_tokenizer *strict = wg__char_train("ab", -1, NULL);
-    ck_assert_int_eq(wg_tokenizer_encode(strict, "ab\u00e9", -1, NULL, &list), -1);
-    assert_error(WG_ERROR_FORMAT, "\u00e9");
+    wg_tokenizer *strict = owned(wg__char_train("ab", -1, NULL));
+    assert_fails(wg_tokenizer_encode(strict, "ab\u00e9", -1, NULL, &list), WG_ERROR_FORMAT,
+                 "\u00e9");
     ck_assert_int_eq(list.count, 0);
-    wg_tokenizer *open = wg__char_train("ab", -1, &(wg_char_training){.unknown = true});
+    wg_tokenizer *open = owned(wg__char_train("ab", -1, &(wg_char_training){.unknown = true}));
     ck_assert_int_eq(wg_tokenizer_encode(open, "a\u00e9b<unk>", 4, NULL, &list), 0);
     ck_assert_mem_eq(list.ids, ((int32_t[]){1, 0, 2}), 3 * sizeof(int32_t));
     ck_assert_int_eq(wg_tokenizer_special(open, WG_TOKEN_UNKNOWN), 0);
     wg_token_list_free(&list);
-    wg_tokenizer_free(strict);
-    wg_tokenizer_free(open);
 }
-END_TEST
 
-START_TEST(shakespeare_has_65_characters) {
+TEST(shakespeare_has_65_characters) {
     const char *path = real_data("tinyshakespeare/input.txt");
     if (!path)
         return;
-    wg_tokenizer *tokenizer = wg_char_train_files(1, &path, NULL);
+    wg_tokenizer *tokenizer = owned(wg_char_train_files(1, &path, NULL));
     ck_assert_int_eq(wg_tokenizer_size(tokenizer), 65);
     int64_t length;
-    char *text = wg__text_file_read(path, &length, "test");
+    char *text = owned(wg__text_file_read(path, &length, "test"));
     assert_round_trip(tokenizer, text, length);
-    wg__free(text);
-    wg_tokenizer_free(tokenizer);
 }
-END_TEST
 
-START_TEST(bad_texts_and_vocabularies_are_refused) {
-    ck_assert_ptr_null(wg__char_train("", -1, NULL));
-    assert_error(WG_ERROR_FORMAT, "no text");
-    ck_assert_ptr_null(wg__char_train("\xff", -1, NULL));
-    assert_error(WG_ERROR_FORMAT, "not UTF-8");
+TEST(bad_texts_and_vocabularies_are_refused) {
+    assert_null(wg__char_train("", -1, NULL), WG_ERROR_FORMAT, "no text");
+    assert_null(wg__char_train("\xff", -1, NULL), WG_ERROR_FORMAT, "not UTF-8");
     const char *const bad[][2] = {
         {"{\"format\":\"wengert-tokenizer\",\"kind\":\"char\",\"options\":{},\"vocabulary\":["
          "\"ab\"]}",
@@ -101,37 +88,19 @@ START_TEST(bad_texts_and_vocabularies_are_refused) {
          "}",
          "<0x00> to <0xFF>"},
     };
-    for (size_t i = 0; i < WG_COUNT(bad); i++) {
-        ck_assert_ptr_null(wg_tokenizer_from_json(bad[i][0]));
-        assert_error(WG_ERROR_FORMAT, bad[i][1]);
-    }
+    for (size_t i = 0; i < WG_COUNT(bad); i++)
+        assert_null(wg_tokenizer_from_json(bad[i][0]), WG_ERROR_FORMAT, bad[i][1]);
 }
-END_TEST
 
-START_TEST(failing_allocations_leak_nothing) {
-    bool done = false;
-    for (int64_t n = 0; !done; n++) {
-        wg__alloc_fail_after(n);
-        wg_tokenizer *characters = wg__char_train(hostile, sizeof hostile - 1, NULL);
-        wg_tokenizer *bytes = characters ? wg_byte_new() : NULL;
-        wg__alloc_fail_after(-1);
-        done = bytes != NULL;
-        ck_assert(done || wg_error_pending());
-        wg_error_clear();
-        wg_tokenizer_free(bytes);
-        wg_tokenizer_free(characters);
-    }
+static bool make_both(const void *context) {
+    (void)context;
+    wg_tokenizer *characters = wg__char_train(hostile, sizeof hostile - 1, NULL);
+    wg_tokenizer *bytes = characters ? wg_byte_new() : NULL;
+    wg_tokenizer_free(bytes);
+    wg_tokenizer_free(characters);
+    return bytes;
 }
-END_TEST
 
-SUITES {
-    const TTest *const tests[] = {
-        any_text_comes_back,
-        the_alphabet_is_that_of_the_text_in_order,
-        a_character_outside_the_alphabet_is_an_error_or_unknown,
-        shakespeare_has_65_characters,
-        bad_texts_and_vocabularies_are_refused,
-        failing_allocations_leak_nothing,
-    };
-    add_suite("characters", tests);
+TEST(failing_allocations_leak_nothing) {
+    fail_every_allocation(make_both, NULL);
 }

@@ -8,25 +8,21 @@
 #include "data/tokenizer/tokenizer.h"
 #include "base/alloc.h"
 #include "tests/support/testing.h"
+#include "tests/support/word_corpus.h"
 #include "data/internal.h"
 
 /* ---- Helpers ---- */
 
 /* A tokenizer of single letters and digits. */
 static wg_tokenizer *letters(void) {
-    wg_tokenizer *tokenizer =
+    return owned(
         wg__wordpiece_train("abcdefghijklmnopqrstuvwxyz 0123456789 . , ? ! ' \" * ( ) : ; -", -1,
-                            &(wg_wordpiece_training){.min_frequency = 1000});
-    assert_no_error();
-    return tokenizer;
+                            &(wg_wordpiece_training){.min_frequency = 1000}));
 }
 
 static wg_dataset *corpus_of(const char *text, wg_sentence_format format) {
-    wg_tokenizer *tokenizer = letters();
-    wg_dataset *corpus =
-        wg_dataset_from_text(text, -1, NULL, tokenizer, &(wg_dataset_options){.format = format});
-    wg_tokenizer_free(tokenizer);
-    return corpus;
+    return owned(
+        wg_dataset_from_text(text, -1, NULL, letters(), &(wg_dataset_options){.format = format}));
 }
 
 /* Writes the corpus as text: sentences end in " / ", documents in " // ". */
@@ -48,7 +44,6 @@ static const char *text_of(const wg_dataset *corpus) {
         }
         used += (size_t)snprintf(text + used, sizeof text - used, "/ ");
     }
-    wg_tokenizer_free(tokenizer);
     return text;
 }
 
@@ -56,7 +51,6 @@ static void assert_corpus(const char *text, wg_sentence_format format, const cha
     wg_dataset *corpus = corpus_of(text, format);
     assert_no_error();
     ck_assert_str_eq(text_of(corpus), expected);
-    wg_dataset_free(corpus);
 }
 
 /* Fails unless the sentences end where `marked` has a |, after the space that follows each but the
@@ -81,44 +75,35 @@ static void assert_sentences(const char *marked) {
 
 /* ---- Sentences ---- */
 
-START_TEST(sentences_end_at_full_stops_questions_and_exclamations) {
-    assert_sentences("It was late.| Was it?| It was!| 3.5 is a number.| He said no");
-    assert_sentences("What?!| Really...| Yes");
-    assert_sentences("Wait\u2026| Now");
-    assert_sentences("A wrapped\nline.|\nAnother one");
-    assert_sentences("One .| Two .| Three .");
+TEST(sentences_end_at_full_stops_questions_and_exclamations) {
+    static const char *const marked[] = {
+        "It was late.| Was it?| It was!| 3.5 is a number.| He said no",
+        "What?!| Really...| Yes",
+        "Wait\u2026| Now",
+        "A wrapped\nline.|\nAnother one",
+        "One .| Two .| Three .",
+        /* closing quotes belong to the sentence */
+        "\"It is.\"| She went.| \"Is it?\"| (Yes.)| No",
+        "\u201cIt is.\u201d| \u201cNo\u201d",
+        /* a small letter goes on with the sentence */
+        "\"What?\" said he.| \"No!\" cried she... and left",
+        /* titles, initials and abbreviations end none */
+        "Mr. Bennet and Mrs. Long saw Dr. J. R. Smith of St. Ives.| He left",
+        "Use e.g. Newton's, i.e. Opticks, in the U.S. Navy.| End",
+        "See Fig. 3 and No. 7.| He said no.| She said yes",
+        "It was I.| The end",
+        "1. The first.| 2. The second",
+        /* ideographic stops need no space */
+        "\u4f60\u597d\u3002|\u518d\u89c1\uff01|\u597d",
+        "\u4f60\u597d\u3002| \u518d\u89c1\uff1f\uff01|\u597d",
+    };
+    for (size_t i = 0; i < WG_COUNT(marked); i++)
+        assert_sentences(marked[i]);
 }
-END_TEST
-
-START_TEST(closing_quotes_belong_to_the_sentence) {
-    assert_sentences("\"It is.\"| She went.| \"Is it?\"| (Yes.)| No");
-    assert_sentences("\u201cIt is.\u201d| \u201cNo\u201d");
-}
-END_TEST
-
-START_TEST(a_small_letter_after_the_stop_goes_on_with_the_sentence) {
-    assert_sentences("\"What?\" said he.| \"No!\" cried she... and left");
-}
-END_TEST
-
-START_TEST(titles_initials_and_abbreviations_end_no_sentence) {
-    assert_sentences("Mr. Bennet and Mrs. Long saw Dr. J. R. Smith of St. Ives.| He left");
-    assert_sentences("Use e.g. Newton's, i.e. Opticks, in the U.S. Navy.| End");
-    assert_sentences("See Fig. 3 and No. 7.| He said no.| She said yes");
-    assert_sentences("It was I.| The end");
-    assert_sentences("1. The first.| 2. The second");
-}
-END_TEST
-
-START_TEST(ideographic_stops_need_no_space) {
-    assert_sentences("\u4f60\u597d\u3002|\u518d\u89c1\uff01|\u597d");
-    assert_sentences("\u4f60\u597d\u3002| \u518d\u89c1\uff1f\uff01|\u597d");
-}
-END_TEST
 
 /* Lu Xun, Diary of a Madman (1918) and Kong Yiji (1919), in the quotes of Taiwan and of the
  * mainland. */
-START_TEST(chinese_prose_is_split_into_its_sentences) {
+TEST(chinese_prose_is_split_into_its_sentences) {
     assert_sentences("\u4eca\u5929\u665a\u4e0a\uff0c\u5f88\u597d\u7684\u6708\u5149\u3002|"
                      "\u6211\u4e0d\u898b\u4ed6\uff0c\u5df2\u662f\u4e09\u5341\u591a\u5e74\uff1b"
                      "\u4eca\u5929\u898b\u4e86\uff0c\u7cbe\u795e\u5206\u5916\u723d\u5feb\u3002|"
@@ -139,185 +124,143 @@ START_TEST(chinese_prose_is_split_into_its_sentences) {
                      "\u6211\u524d\u5929\u4eb2\u773c\u89c1\u4f60\u5077\u4e86\u4f55\u5bb6\u7684"
                      "\u4e66\uff0c\u540a\u7740\u6253\u3002\u201d|");
 }
-END_TEST
 
-START_TEST(quotes_within_a_chinese_sentence_do_not_end_it) {
+TEST(quotes_within_a_chinese_sentence_do_not_end_it) {
     assert_sentences(
         "\u4ed6\u554f\u300c\u662f\u55ce\uff1f\u300d\u3001\u300c\u597d\u55ce\uff1f\u300d\uff0c\u6211"
         "\u8aaa\u300e\u662f\u3002\u300f\u3002|\u6211\u8d70\u4e86\u3002|");
     assert_sentences("\uff08\u898b\u4e0a\u3002\uff09|\u300e\u597d\uff01\u300f\u300d|\u518d\u898b");
 }
-END_TEST
 
 /* ---- Formats ---- */
 
-START_TEST(plain_text_has_wrapped_lines_paragraphs_and_documents) {
+TEST(formats_have_their_sentences_and_documents) {
     assert_corpus("One two\nthree. Four\nfive.\n\nSix.\n\n\n\nSeven\n \t\n  * * *\n\neight.\n",
                   WG_SENTENCES_PLAIN, "one two three. / four five. / six. / / seven / eight. / / ");
-}
-END_TEST
-
-START_TEST(one_sentence_a_line_has_blank_lines_between_documents) {
     assert_corpus("One two. Three.\r\nfour\r\n\r\n\r\nFive.\r\n", WG_SENTENCES_BY_LINE,
                   "one two. three. / four / / five. / / ");
-}
-END_TEST
-
-START_TEST(an_end_of_text_line_ends_a_document) {
     assert_corpus("One.\n<|endoftext|>\nTwo.\n<|endoftext|>\n", WG_SENTENCES_PLAIN,
                   "one. / / two. / / ");
 }
-END_TEST
 
-static wg_sentence_format detected(const char *text) {
-    wg__text_map map = wg__text_map_of(text, -1);
-    return wg__detect_sentence_format(&map);
+TEST(the_format_is_detected) {
+    static const struct {
+        wg_sentence_format format;
+        const char *text;
+    } cases[] = {
+        {WG_SENTENCES_PLAIN, "It is a truth universally\nacknowledged, that a single\nman in "
+                             "possession of\na good fortune.\n\nHowever little known\nit is.\n"},
+        {WG_SENTENCES_BY_LINE, "It is a truth.\nHe is not.\n\"Is he?\"\n\nNo.\n"},
+        {WG_SENTENCES_PLAIN, "It is a truth. He is not. It is so. Is he?\n\nNo. Yes. Oh.\n"},
+        {WG_SENTENCES_PLAIN,
+         "Shall I compare thee\nTo a summer's day?\nThou art more lovely\nAnd more"},
+        /* 17 sentences, since a quote that stands alone is one, in 10 lines. */
+        {WG_SENTENCES_PLAIN, "A man. A dog.\nA man. A dog.\nA man. A dog.\nA man. A dog.\n\"\n\"\n"
+                             "\"\nA man. A dog.\nA man. A dog.\nA man. A dog.\n"},
+    };
+    for (size_t i = 0; i < WG_COUNT(cases); i++) {
+        wg__text_map map = wg__text_map_of(cases[i].text, -1);
+        ck_assert_msg(wg__detect_sentence_format(&map) == cases[i].format, "%s", cases[i].text);
+    }
 }
 
-START_TEST(the_format_is_detected) {
-    const char *wrapped = "It is a truth universally\nacknowledged, that a single\nman in "
-                          "possession of\na good fortune.\n\nHowever little known\nit is.\n";
-    const char *lines = "It is a truth.\nHe is not.\n\"Is he?\"\n\nNo.\n";
-    const char *paragraphs = "It is a truth. He is not. It is so. Is he?\n\nNo. Yes. Oh.\n";
-    const char *verse = "Shall I compare thee\nTo a summer's day?\nThou art more lovely\nAnd more";
-    /* 17 sentences, since a quote that stands alone is one, in 10 lines. */
-    const char *quotes = "A man. A dog.\nA man. A dog.\nA man. A dog.\nA man. A dog.\n\"\n\"\n\"\n"
-                         "A man. A dog.\nA man. A dog.\nA man. A dog.\n";
-    ck_assert_int_eq(detected(wrapped), WG_SENTENCES_PLAIN);
-    ck_assert_int_eq(detected(lines), WG_SENTENCES_BY_LINE);
-    ck_assert_int_eq(detected(paragraphs), WG_SENTENCES_PLAIN);
-    ck_assert_int_eq(detected(verse), WG_SENTENCES_PLAIN);
-    ck_assert_int_eq(detected(quotes), WG_SENTENCES_PLAIN);
-}
-END_TEST
-
-START_TEST(the_published_sample_is_one_sentence_a_line) {
+TEST(the_published_sample_is_one_sentence_a_line) {
     const char *path = real_data("bert_sample/sample_text.txt");
     if (!path)
         return;
     wg_tokenizer *tokenizer = letters();
-    wg_dataset *corpus = wg_dataset_load(1, &path, tokenizer, NULL);
+    wg_dataset *corpus = owned(wg_dataset_load(1, &path, tokenizer, NULL));
     assert_no_error();
     ck_assert_int_eq(wg__dataset_documents(corpus), 3);
     ck_assert_int_eq(wg__dataset_sentences(corpus), 31);
-    wg_dataset_free(corpus);
-    wg_tokenizer_free(tokenizer);
 }
-END_TEST
 
-START_TEST(the_shipped_corpus_is_plain_text_of_many_documents) {
+TEST(the_shipped_corpus_is_plain_text_of_many_documents) {
     char paths[2][1024];
     snprintf(paths[0], sizeof paths[0], "%s", fixture("../../corpus/heldout.txt"));
     snprintf(paths[1], sizeof paths[1], "%s",
              fixture("../../corpus/books/alice-in-wonderland.txt"));
     wg_tokenizer *tokenizer = letters();
-    wg_dataset *corpus = wg_dataset_load(2, (const char *[]){paths[0], paths[1]}, tokenizer, NULL);
+    wg_dataset *corpus =
+        owned(wg_dataset_load(2, (const char *[]){paths[0], paths[1]}, tokenizer, NULL));
     assert_no_error();
     ck_assert_int_eq(wg__dataset_documents(corpus), 10 + 11);
     ck_assert_int_gt(wg__dataset_sentences(corpus), 1500);
     ck_assert_int_lt(wg__dataset_sentences(corpus), 5000);
-    wg_dataset_free(corpus);
-    wg_tokenizer_free(tokenizer);
 }
-END_TEST
 
 /* ---- Documents of text without marks ---- */
 
-static void append_times(char *text, const char *part, int times) {
-    for (int i = 0; i < times; i++)
-        strcat(text, part);
+TEST(text_without_marks_is_cut_into_documents) {
+    static const struct {
+        const char *part;
+        int times;
+        const char *end;
+        wg_sentence_format format;
+        int documents, document, start; /* sentence `start` begins that document */
+    } cases[] = {
+        {"One. Two. Three.\n\n", 50, "", WG_SENTENCES_PLAIN, 3, 1,
+         66}, /* 66, 66 and 18 sentences */
+        {"One. Two. Three.\n\n", 50, "", WG_SENTENCES_PLAIN, 3, 3, 150},
+        {"One. ", 130, "", WG_SENTENCES_PLAIN, 2, 1, 128}, /* one paragraph: cut at 128 */
+        {"One.\n", 130, "", WG_SENTENCES_DETECT, 3, 2, 128},
+        {"One. ", 200, "\n\n\n\nTwo.\n", WG_SENTENCES_PLAIN, 2, 1, 200}, /* at marks alone */
+    };
+    for (size_t i = 0; i < WG_COUNT(cases); i++) {
+        static char text[8192];
+        text[0] = '\0';
+        for (int k = 0; k < cases[i].times; k++)
+            strcat(text, cases[i].part);
+        wg_dataset *corpus = corpus_of(strcat(text, cases[i].end), cases[i].format);
+        ck_assert_msg(wg__dataset_documents(corpus) == cases[i].documents, "case %zu", i);
+        ck_assert_msg(wg__dataset_document_start(corpus, cases[i].document) == cases[i].start,
+                      "case %zu", i);
+    }
 }
-
-START_TEST(text_without_marks_is_cut_into_documents) {
-    static char text[8192];
-    text[0] = '\0';
-    append_times(text, "One. Two. Three.\n\n", 50); /* cut after 66, 66 and 18 sentences */
-    wg_dataset *corpus = corpus_of(text, WG_SENTENCES_PLAIN);
-    ck_assert_int_eq(wg__dataset_documents(corpus), 3);
-    ck_assert_int_eq(wg__dataset_document_start(corpus, 1), 66);
-    ck_assert_int_eq(wg__dataset_document_start(corpus, 3), 150);
-    wg_dataset_free(corpus);
-    text[0] = '\0';
-    append_times(text, "One. ", 130); /* one paragraph: cut at 128 */
-    corpus = corpus_of(text, WG_SENTENCES_PLAIN);
-    ck_assert_int_eq(wg__dataset_documents(corpus), 2);
-    ck_assert_int_eq(wg__dataset_document_start(corpus, 1), 128);
-    wg_dataset_free(corpus);
-    text[0] = '\0';
-    append_times(text, "One.\n", 130);
-    corpus = corpus_of(text, WG_SENTENCES_DETECT);
-    ck_assert_int_eq(wg__dataset_documents(corpus), 3);
-    ck_assert_int_eq(wg__dataset_document_start(corpus, 2), 128);
-    wg_dataset_free(corpus);
-}
-END_TEST
-
-START_TEST(text_with_marks_is_cut_nowhere_else) {
-    static char text[8192];
-    text[0] = '\0';
-    append_times(text, "One. ", 200);
-    append_times(text, "\n\n\n\nTwo.\n", 1);
-    wg_dataset *corpus = corpus_of(text, WG_SENTENCES_PLAIN);
-    ck_assert_int_eq(wg__dataset_documents(corpus), 2);
-    ck_assert_int_eq(wg__dataset_document_start(corpus, 1), 200);
-    wg_dataset_free(corpus);
-}
-END_TEST
 
 /* ---- Tokens ---- */
 
-START_TEST(tokens_of_large_vocabularies_are_kept_whole) {
+TEST(tokens_of_large_vocabularies_are_kept_whole) {
     static char tokens[70000][8];
     static const char *list[70000];
     for (int i = 0; i < 70000; i++) {
         snprintf(tokens[i], sizeof tokens[i], i ? "w%d" : "[UNK]", i);
         list[i] = tokens[i];
     }
-    wg_tokenizer *tokenizer = wg__wordpiece_new(70000, list, NULL);
-    wg_dataset *corpus = wg_dataset_from_text("w69999 w65536 w1", -1, NULL, tokenizer, NULL);
+    wg_tokenizer *tokenizer = owned(wg__wordpiece_new(70000, list, NULL));
+    wg_dataset *corpus = owned(wg_dataset_from_text("w69999 w65536 w1", -1, NULL, tokenizer, NULL));
     int32_t ids[3];
     ck_assert_int_eq(wg__dataset_read(corpus, 0, 3, ids), 0);
     ck_assert_int_eq(ids[0], 69999);
     ck_assert_int_eq(ids[1], 65536);
     ck_assert_int_eq(ids[2], 1);
     ck_assert_int_eq(wg_dataset_vocabulary(corpus), 70000);
-    ck_assert_int_eq(wg__dataset_read(corpus, 1, 3, ids), -1);
-    assert_error(WG_ERROR_INDEX, "tokens 1 to 4 of a text of 3");
-    ck_assert_int_eq(wg__dataset_read(corpus, 1, INT64_MAX, ids), -1);
-    assert_error(WG_ERROR_INDEX, "tokens 1 to 9223372036854775807 of a text of 3");
-    wg_dataset_free(corpus);
-    wg_tokenizer_free(tokenizer);
+    assert_fails(wg__dataset_read(corpus, 1, 3, ids), WG_ERROR_INDEX,
+                 "tokens 1 to 4 of a text of 3");
+    assert_fails(wg__dataset_read(corpus, 1, INT64_MAX, ids), WG_ERROR_INDEX,
+                 "tokens 1 to 9223372036854775807 of a text of 3");
 }
-END_TEST
 
-START_TEST(a_split_holds_every_nth_document_out) {
+TEST(a_split_holds_every_nth_document_out) {
     wg_dataset *corpus =
-        corpus_of("a.\n\nb.\n\nc.\n\nd.\n\ne.\n\nf.\n\ng.\n", WG_SENTENCES_BY_LINE);
-    wg_dataset *training, *held_out;
-    ck_assert_int_eq(wg_dataset_split(corpus, 0.34, &training, &held_out), 0);
+                   corpus_of("a.\n\nb.\n\nc.\n\nd.\n\ne.\n\nf.\n\ng.\n", WG_SENTENCES_BY_LINE),
+               *few = corpus_of("a.\n\nb.\n\nc.\n", WG_SENTENCES_BY_LINE), *training, *held_out;
+    split_dataset(corpus, 0.34, &training, &held_out);
     ck_assert_str_eq(text_of(training), "a. / / b. / / d. / / e. / / g. / / ");
     ck_assert_str_eq(text_of(held_out), "c. / / f. / / ");
-    wg_dataset_free(training);
-    wg_dataset_free(held_out);
-    ck_assert_int_eq(wg_dataset_split(corpus, 0.01, &training, &held_out), 0);
+    split_dataset(corpus, 0.01, &training, &held_out);
     ck_assert_str_eq(text_of(held_out), "c. / / f. / / ");
-    wg_dataset_free(training);
-    wg_dataset_free(held_out);
-    ck_assert_int_eq(wg_dataset_split(corpus, 0.6, &training, &held_out), -1);
-    assert_error(WG_ERROR_ARGUMENT, "a share of 0.6");
+    assert_fails(wg_dataset_split(corpus, 0.6, &training, &held_out), WG_ERROR_ARGUMENT,
+                 "a share of 0.6");
     ck_assert_ptr_null(training);
-    wg_dataset_free(corpus);
-    corpus = corpus_of("a.\n\nb.\n\nc.\n", WG_SENTENCES_BY_LINE);
-    ck_assert_int_eq(wg_dataset_split(corpus, 0.5, &training, &held_out), -1);
-    assert_error(WG_ERROR_ARGUMENT, "3 documents; four are needed");
-    wg_dataset_free(corpus);
+    assert_fails(wg_dataset_split(few, 0.5, &training, &held_out), WG_ERROR_ARGUMENT,
+                 "3 documents; four are needed");
 }
-END_TEST
 
-START_TEST(unigram_loss_is_the_cross_entropy_of_smoothed_counts) {
+TEST(unigram_loss_is_the_cross_entropy_of_smoothed_counts) {
     const char *const tokens[] = {"[UNK]", "a", "b", "c"};
-    wg_tokenizer *tokenizer = wg__wordpiece_new(4, tokens, NULL);
-    wg_dataset *corpus = wg_dataset_from_text("a a a b a b", -1, NULL, tokenizer, NULL);
+    wg_tokenizer *tokenizer = owned(wg__wordpiece_new(4, tokens, NULL));
+    wg_dataset *corpus = owned(wg_dataset_from_text("a a a b a b", -1, NULL, tokenizer, NULL));
     /* Counts 0 4 2 0 of 6; with one added to each, 1 5 3 1 of 10. */
     double expected = -(log(0.5) + log(0.3) + log(0.1)) / 3;
     wg_tensor *wide = wg_from_array(WG_I64, WG_DIMS(3), (int64_t[]){1, 2, 3});
@@ -330,55 +273,44 @@ START_TEST(unigram_loss_is_the_cross_entropy_of_smoothed_counts) {
     assert_error(WG_ERROR_INDEX, "label 4");
     ck_assert(isnan(wg_dataset_unigram_loss(corpus, wg_ones(WG_F32, WG_DIMS(2)), NULL)));
     assert_error(WG_ERROR_DTYPE, "f32");
-    wg_dataset_free(corpus);
-    wg_tokenizer_free(tokenizer);
 }
-END_TEST
 
 /* ---- Bad files ---- */
 
-static const char *file_of(const char *name, const char *bytes, size_t length) {
-    static char path[512];
-    snprintf(path, sizeof path, "%s/%s", scratch(), name);
-    FILE *file = fopen(path, "wb");
-    ck_assert_uint_eq(fwrite(bytes, 1, length, file), length);
-    fclose(file);
-    return path;
-}
-
-static void assert_refused(const char *path, wg_error_code code, const char *message) {
+TEST(a_bad_file_is_refused_with_its_reason) {
+    static const struct {
+        const char *bytes;
+        size_t length;
+        const char *message;
+    } cases[] = {
+        {"", 0, "text.txt has no words"},
+        {" \n\n\t\n", 5, "text.txt has no words"},
+        {"Good.\nCaf\xe9.\n", 12, "text.txt is not UTF-8: line 2, byte 9 is 0xe9"},
+        {"\xff\xfeH\0i\0", 6, "line 1, byte 0"},
+        {"Caf\xc3", 4, "byte 3 is 0xc3"},
+    };
     wg_tokenizer *tokenizer = letters();
-    ck_assert_ptr_null(wg_dataset_load(1, &path, tokenizer, NULL));
-    assert_error(code, message);
-    wg_tokenizer_free(tokenizer);
+    const char *path = in_scratch("text.txt"), *none = "no/such/file.txt", *folder = scratch();
+    for (size_t i = 0; i < WG_COUNT(cases); i++) {
+        write_file(path, cases[i].bytes, cases[i].length);
+        assert_null(wg_dataset_load(1, &path, tokenizer, NULL), WG_ERROR_FORMAT, cases[i].message);
+    }
+    assert_null(wg_dataset_load(1, &none, tokenizer, NULL), WG_ERROR_NOT_FOUND,
+                "cannot read no/such/file.txt: No such");
+    assert_null(wg_dataset_load(1, &folder, tokenizer, NULL), WG_ERROR_IO, "Is a directory");
 }
 
-START_TEST(a_bad_file_is_refused_with_its_reason) {
-    assert_refused("no/such/file.txt", WG_ERROR_NOT_FOUND, "cannot read no/such/file.txt: No such");
-    assert_refused(scratch(), WG_ERROR_IO, "Is a directory");
-    assert_refused(file_of("empty.txt", "", 0), WG_ERROR_FORMAT, "empty.txt has no words");
-    assert_refused(file_of("blank.txt", " \n\n\t\n", 5), WG_ERROR_FORMAT, "blank.txt has no words");
-    assert_refused(file_of("latin1.txt", "Good.\nCaf\xe9.\n", 12), WG_ERROR_FORMAT,
-                   "latin1.txt is not UTF-8: line 2, byte 9 is 0xe9");
-    assert_refused(file_of("utf16.txt", "\xff\xfeH\0i\0", 6), WG_ERROR_FORMAT, "line 1, byte 0");
-    assert_refused(file_of("cut.txt", "Caf\xc3", 4), WG_ERROR_FORMAT, "byte 3 is 0xc3");
-}
-END_TEST
-
-START_TEST(no_files_and_no_tokenizer_give_no_corpus) {
+TEST(no_files_and_no_tokenizer_give_no_corpus) {
     wg_tokenizer *tokenizer = letters();
-    ck_assert_ptr_null(wg_dataset_load(0, NULL, tokenizer, NULL));
-    assert_error(WG_ERROR_ARGUMENT, "no file");
+    assert_null(wg_dataset_load(0, NULL, tokenizer, NULL), WG_ERROR_ARGUMENT, "no file");
     ck_assert_ptr_null(wg_dataset_load(1, (const char *[]){"x"}, NULL, NULL));
     assert_no_error();
     ck_assert_int_eq(wg_dataset_tokens(NULL), 0);
-    wg_tokenizer_free(tokenizer);
 }
-END_TEST
 
 /* ---- Memory ---- */
 
-static bool load_and_split(const wg_tokenizer *tokenizer) {
+static bool load_and_split(const void *tokenizer) {
     wg_dataset *corpus =
                    wg_dataset_from_text("a b.\n\nc.\n\nd.\n\ne.\n\nf", -1, NULL, tokenizer, NULL),
                *training, *held_out;
@@ -389,49 +321,6 @@ static bool load_and_split(const wg_tokenizer *tokenizer) {
     return done;
 }
 
-START_TEST(every_failed_allocation_is_reported_and_nothing_leaks) {
-    wg_tokenizer *tokenizer = letters();
-    int64_t live = wg_alloc_get_stats().live_blocks;
-    bool done = false;
-    int failures = 0;
-    for (int64_t n = 0; !done; n++) {
-        wg__alloc_fail_after(n);
-        done = load_and_split(tokenizer);
-        wg__alloc_fail_after(-1);
-        ck_assert_int_eq(wg_alloc_get_stats().live_blocks, live);
-        if (!done) {
-            assert_error(WG_ERROR_MEMORY, "");
-            failures++;
-        }
-    }
-    ck_assert_int_gt(failures, 10);
-    wg_tokenizer_free(tokenizer);
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {
-        sentences_end_at_full_stops_questions_and_exclamations,
-        closing_quotes_belong_to_the_sentence,
-        a_small_letter_after_the_stop_goes_on_with_the_sentence,
-        titles_initials_and_abbreviations_end_no_sentence,
-        ideographic_stops_need_no_space,
-        chinese_prose_is_split_into_its_sentences,
-        quotes_within_a_chinese_sentence_do_not_end_it,
-        plain_text_has_wrapped_lines_paragraphs_and_documents,
-        one_sentence_a_line_has_blank_lines_between_documents,
-        an_end_of_text_line_ends_a_document,
-        the_format_is_detected,
-        the_published_sample_is_one_sentence_a_line,
-        the_shipped_corpus_is_plain_text_of_many_documents,
-        text_without_marks_is_cut_into_documents,
-        text_with_marks_is_cut_nowhere_else,
-        tokens_of_large_vocabularies_are_kept_whole,
-        a_split_holds_every_nth_document_out,
-        unigram_loss_is_the_cross_entropy_of_smoothed_counts,
-        a_bad_file_is_refused_with_its_reason,
-        no_files_and_no_tokenizer_give_no_corpus,
-        every_failed_allocation_is_reported_and_nothing_leaks,
-    };
-    add_suite("corpus", tests);
+TEST(every_failed_allocation_is_reported_and_nothing_leaks) {
+    ck_assert_int_gt(fail_every_allocation(load_and_split, letters()), 10);
 }

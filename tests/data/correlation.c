@@ -14,38 +14,24 @@ static double spearman(int64_t count, const double *left, const double *right) {
     return correlation;
 }
 
-START_TEST(pearson_is_that_of_python) {
+TEST(pearson_is_that_of_python) {
     ck_assert_double_eq_tol(wg__pearson(8, x, y), 0.691515737345648, 1e-14);
 }
-END_TEST
 
-START_TEST(equal_numbers_share_the_mean_of_their_ranks) {
+TEST(equal_numbers_share_the_mean_of_their_ranks) {
     ck_assert_double_eq_tol(spearman(8, x, y), 0.4659194020035246, 1e-14);
 }
-END_TEST
 
-START_TEST(spearman_sees_only_the_order) {
+TEST(spearman_sees_only_the_order) {
     static const double rising[] = {-2, -1, 0, 1}, cubed[] = {-8, -1, 0, 1},
                         falling[] = {9, 3, 2, 1};
     ck_assert_double_eq_tol(spearman(4, rising, cubed), 1, 1e-15);
     ck_assert_double_eq_tol(spearman(4, rising, falling), -1, 1e-15);
 }
-END_TEST
 
-START_TEST(a_list_of_one_value_has_no_correlation) {
+TEST(a_list_of_one_value_has_no_correlation) {
     static const double same[] = {3, 3, 3, 3};
     ck_assert(wg__pearson(4, x, same) == 0);
     ck_assert(spearman(4, x, same) == 0);
     ck_assert(spearman(1, x, y) == 0);
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {
-        pearson_is_that_of_python,
-        equal_numbers_share_the_mean_of_their_ranks,
-        spearman_sees_only_the_order,
-        a_list_of_one_value_has_no_correlation,
-    };
-    add_suite("correlation", tests);
 }

@@ -2,13 +2,21 @@
  * of memory. */
 #include <string.h>
 
-#include "base/alloc.h"
 #include "data/tokenizer/tokenizer.h"
 #include "tests/support/testing.h"
+#include "tests/support/word_corpus.h"
 #include "data/internal.h"
 
-static const char *const pieces[] = {"[PAD]", "[UNK]",  "[CLS]",  "[SEP]", "[MASK]",
-                                     "peri",  "##card", "##itis", "##o",   "my"};
+static wg_tokenizer *wordpiece(void) {
+    static const char *const pieces[] = {"[PAD]", "[UNK]",  "[CLS]",  "[SEP]", "[MASK]",
+                                         "peri",  "##card", "##itis", "##o",   "my"};
+    return owned(wg__wordpiece_new(WG_COUNT(pieces), pieces, NULL));
+}
+
+static wg_tokenizer *sentencepiece(const char *text, bool unigram) {
+    return owned(wg__sentencepiece_train(
+        text, -1, &(wg_sentencepiece_training){.unigram = unigram, .vocabulary_size = 12}));
+}
 
 static int extend(const wg_tokenizer *tokenizer, const char *text, int64_t most,
                   wg_vocabulary_extension *extension) {
@@ -16,197 +24,111 @@ static int extend(const wg_tokenizer *tokenizer, const char *text, int64_t most,
     return wg_tokenizer_extend(tokenizer, 1, &path, most, extension);
 }
 
-static void assert_pieces(const wg_vocabulary_extension *x, int64_t token, int64_t count,
-                          const int32_t *expected) {
-    ck_assert_int_eq(x->starts[token + 1] - x->starts[token], count);
-    for (int64_t i = 0; i < count; i++)
-        ck_assert_int_eq(x->pieces[x->starts[token] + i], expected[i]);
+/* Fails unless an extension keeps the old tokens and its new ones are spelt by old ones: as in
+ * `wanted`, "TOKEN: PIECE PIECE" each, or, without it, so that the pieces joined are the token. */
+static void assert_extended(const wg_tokenizer *tokenizer, const char *text, int64_t most,
+                            const char *const *wanted, wg_vocabulary_extension *x) {
+    const int64_t old = wg_tokenizer_size(tokenizer);
+    ck_assert_int_eq(extend(tokenizer, text, most, x), 0);
+    assert_no_error();
+    ck_assert_int_eq(wg_tokenizer_size(x->tokenizer), old + x->count);
+    for (int32_t i = 0; i < old; i++)
+        ck_assert_str_eq(wg_tokenizer_token(x->tokenizer, i), wg_tokenizer_token(tokenizer, i));
+    for (int64_t token = 0; token < x->count; token++) {
+        const char *name = wg_tokenizer_token(x->tokenizer, (int32_t)(old + token));
+        char spelt[128] = "";
+        if (wanted)
+            snprintf(spelt, sizeof spelt, "%s:", name);
+        for (int64_t i = x->starts[token]; i < x->starts[token + 1]; i++) {
+            ck_assert_int_lt(x->pieces[i], old);
+            strcat(spelt, wanted ? " " : "");
+            strcat(spelt, wg_tokenizer_token(tokenizer, x->pieces[i]));
+        }
+        ck_assert_str_eq(spelt, wanted ? wanted[token] : name);
+    }
 }
 
 /* (##card, ##itis) occurs five times, (peri, ##carditis) then three; (##o, ##card) once is too
  * rare, and "heart" cannot be spelt. */
-START_TEST(the_most_frequent_pairs_become_tokens_of_wordpiece) {
-    wg_tokenizer *tokenizer = wg__wordpiece_new(WG_COUNT(pieces), pieces, NULL);
-    wg_vocabulary_extension x;
-    ck_assert_int_eq(extend(tokenizer,
-                            "Pericarditis, myocarditis. pericarditis! Heart heart\npericarditis "
-                            "mycarditis",
-                            20, &x),
-                     0);
-    assert_no_error();
-    ck_assert_int_eq(x.count, 2);
-    ck_assert_int_eq(wg_tokenizer_size(x.tokenizer), 12);
-    for (int32_t i = 0; i < 10; i++)
-        ck_assert_str_eq(wg_tokenizer_token(x.tokenizer, i), pieces[i]);
-    ck_assert_str_eq(wg_tokenizer_token(x.tokenizer, 10), "##carditis");
-    ck_assert_str_eq(wg_tokenizer_token(x.tokenizer, 11), "pericarditis");
-    assert_pieces(&x, 0, 2, (int32_t[]){6, 7});
-    assert_pieces(&x, 1, 3, (int32_t[]){5, 6, 7});
-    ck_assert_int_eq(wg_tokenizer_special(x.tokenizer, WG_TOKEN_MASK), 4);
-    wg_token_list list = {0};
-    ck_assert_int_eq(wg_tokenizer_encode(x.tokenizer, "pericarditis mycarditis", -1, NULL, &list),
-                     0);
-    ck_assert_int_eq(list.count, 3);
-    ck_assert_int_eq(list.ids[0], 11);
-    ck_assert_int_eq(list.ids[1], 9);
-    ck_assert_int_eq(list.ids[2], 10);
-    wg_token_list_free(&list);
-    wg_vocabulary_extension_clear(&x);
-    wg_tokenizer_free(tokenizer);
+TEST(the_most_frequent_pairs_become_tokens_of_wordpiece) {
+    static const char *const wanted[] = {"##carditis: ##card ##itis",
+                                         "pericarditis: peri ##card ##itis"};
+    static const char text[] = "Pericarditis, myocarditis. pericarditis! Heart heart\npericarditis "
+                               "mycarditis";
+    for (int64_t most = 20; most > 0; most -= 19) { /* no more are added than asked for */
+        wg_vocabulary_extension x;
+        assert_extended(wordpiece(), text, most, wanted, &x);
+        ck_assert_int_eq(x.count, most == 1 ? 1 : 2);
+        ck_assert_int_eq(wg_tokenizer_special(x.tokenizer, WG_TOKEN_MASK), 4);
+        ck_assert_str_eq(tokens_of(x.tokenizer, "pericarditis mycarditis", NULL),
+                         most == 1 ? "peri ##carditis my ##carditis"
+                                   : "pericarditis my ##carditis");
+        wg_vocabulary_extension_clear(&x);
+    }
 }
-END_TEST
-
-START_TEST(no_more_tokens_than_asked_for_are_added) {
-    wg_tokenizer *tokenizer = wg__wordpiece_new(WG_COUNT(pieces), pieces, NULL);
-    wg_vocabulary_extension x;
-    ck_assert_int_eq(extend(tokenizer, "pericarditis pericarditis mycarditis", 1, &x), 0);
-    ck_assert_int_eq(x.count, 1);
-    ck_assert_str_eq(wg_tokenizer_token(x.tokenizer, 10), "##carditis");
-    wg_vocabulary_extension_clear(&x);
-    wg_tokenizer_free(tokenizer);
-}
-END_TEST
 
 /* Bytes, and the merges of the old text, which come first. */
-START_TEST(merging_goes_on_where_bpe_ended) {
-    wg_tokenizer *tokenizer =
-        wg__bpe_train("low low low", -1, &(wg_bpe_training){.vocabulary_size = 259});
-    wg_vocabulary_extension x;
+TEST(merging_goes_on_where_bpe_ended) {
     static const char domain[] = "slow slow\n<|endoftext|>\nslow slowly slowly fowl";
-    ck_assert_int_eq(extend(tokenizer, domain, 3, &x), 0);
-    assert_no_error();
-    ck_assert_int_eq(x.count, 3);
-    ck_assert_int_eq(wg_tokenizer_size(x.tokenizer), 262);
-    for (int32_t i = 0; i < 259; i++)
-        ck_assert_str_eq(wg_tokenizer_token(x.tokenizer, i), wg_tokenizer_token(tokenizer, i));
-    wg_token_list before = {0}, after = {0};
-    ck_assert_int_eq(wg_tokenizer_encode(tokenizer, "low fowl", -1, NULL, &before), 0);
-    ck_assert_int_eq(wg_tokenizer_encode(x.tokenizer, "low fowl", -1, NULL, &after), 0);
-    ck_assert_int_eq(after.count, before.count);
-    ck_assert_mem_eq(after.ids, before.ids, (size_t)before.count * sizeof *before.ids);
-    after.count = 0;
-    ck_assert_int_eq(wg_tokenizer_encode(x.tokenizer, domain, -1, NULL, &after), 0);
-    char *text = wg_tokenizer_decode(x.tokenizer, after.ids, after.count, NULL);
-    ck_assert_str_eq(text, domain);
-    wg_text_free(text);
-    const char *last = wg_tokenizer_token(x.tokenizer, 261);
-    for (int32_t token = 0; token < 3; token++) {
-        char spelt[64] = "";
-        for (int64_t i = x.starts[token]; i < x.starts[token + 1]; i++) {
-            ck_assert_int_lt(x.pieces[i], 259);
-            strcat(spelt, wg_tokenizer_token(tokenizer, x.pieces[i]));
-        }
-        ck_assert_str_eq(spelt, wg_tokenizer_token(x.tokenizer, 259 + token));
-    }
-    ck_assert_str_eq(last, "ly");
-    wg_token_list_free(&before);
-    wg_token_list_free(&after);
-    wg_vocabulary_extension_clear(&x);
-    wg_tokenizer_free(tokenizer);
-}
-END_TEST
-
-START_TEST(what_cannot_be_extended_is_refused) {
-    wg_tokenizer *tokenizer = wg__wordpiece_new(WG_COUNT(pieces), pieces, NULL);
-    wg_tokenizer *bytes = wg_byte_new();
+    wg_tokenizer *tokenizer =
+        owned(wg__bpe_train("low low low", -1, &(wg_bpe_training){.vocabulary_size = 259}));
     wg_vocabulary_extension x;
-    ck_assert_int_lt(extend(bytes, "my my", 3, &x), 0);
-    assert_error(WG_ERROR_ARGUMENT, "of a byte tokenizer cannot be extended");
-    ck_assert_int_lt(extend(tokenizer, "my my", 0, &x), 0);
-    assert_error(WG_ERROR_ARGUMENT, "0 new tokens");
-    ck_assert_int_lt(extend(tokenizer, "my my peri myo", 3, &x), 0);
-    assert_error(WG_ERROR_FORMAT, "nothing to add");
-    ck_assert_int_lt(extend(tokenizer, "my \xff", 3, &x), 0);
-    assert_error(WG_ERROR_FORMAT, "UTF-8");
-    const char *missing = "missing.txt";
-    ck_assert_int_lt(wg_tokenizer_extend(tokenizer, 1, &missing, 3, &x), 0);
-    assert_error(WG_ERROR_NOT_FOUND, "missing.txt");
-    wg_tokenizer_free(bytes);
-    wg_tokenizer_free(tokenizer);
-}
-END_TEST
-
-static void assert_ids(const wg_tokenizer *tokenizer, const char *text, int64_t count,
-                       const char *const *expected) {
-    wg_token_list list = {0};
-    ck_assert_int_eq(wg_tokenizer_encode(tokenizer, text, -1, NULL, &list), 0);
-    ck_assert_int_eq(list.count, count);
-    for (int64_t i = 0; i < count; i++)
-        ck_assert_str_eq(wg_tokenizer_token(tokenizer, list.ids[i]), expected[i]);
-    wg_token_list_free(&list);
+    char before[64];
+    assert_extended(tokenizer, domain, 3, NULL, &x);
+    ck_assert_int_eq(x.count, 3);
+    ck_assert_str_eq(wg_tokenizer_token(x.tokenizer, 261), "ly");
+    snprintf(before, sizeof before, "%s", tokens_of(tokenizer, "low fowl", NULL));
+    ck_assert_str_eq(tokens_of(x.tokenizer, "low fowl", NULL), before);
+    assert_comes_back(x.tokenizer, domain, NULL);
+    wg_vocabulary_extension_clear(&x);
 }
 
 /* Of both kinds. \u2581low is a piece already; \u2581s + low, then \u2581slow + ly are joined, but
  * not the comma, nor \u00e9, which no piece has. */
-START_TEST(sentencepiece_learns_the_words_of_a_new_text) {
+TEST(sentencepiece_learns_the_words_of_a_new_text) {
     for (int unigram = 0; unigram < 2; unigram++) {
-        wg_tokenizer *tokenizer = wg__sentencepiece_train(
-            "low low low low s y l lowy", -1,
-            &(wg_sentencepiece_training){.unigram = unigram, .vocabulary_size = 12});
-        ck_assert_ptr_nonnull(tokenizer);
-        const int64_t old = wg_tokenizer_size(tokenizer);
+        wg_tokenizer *tokenizer = sentencepiece("low low low low s y l lowy", unigram);
         wg_vocabulary_extension x;
-        ck_assert_int_eq(
-            extend(tokenizer, "slowly, slowly, slow, slow slow slow\nslowly\u00e9 slowly\u00e9 low",
-                   8, &x),
-            0);
-        assert_no_error();
-        ck_assert_int_eq(wg_tokenizer_size(x.tokenizer), old + x.count);
-        for (int32_t i = 0; i < old; i++)
-            ck_assert_str_eq(wg_tokenizer_token(x.tokenizer, i), wg_tokenizer_token(tokenizer, i));
-        assert_ids(x.tokenizer, "slow low slowly", 3,
-                   (const char *[]){"\u2581slow", "\u2581low", "\u2581slowly"});
-        for (int64_t i = old; i < old + x.count; i++) {
-            const char *token = wg_tokenizer_token(x.tokenizer, (int32_t)i);
-            ck_assert_ptr_null(strchr(token, ','));
-            ck_assert_ptr_null(strstr(token, "\u00e9"));
-            char spelt[64] = "";
-            for (int64_t k = x.starts[i - old]; k < x.starts[i - old + 1]; k++)
-                strcat(spelt, wg_tokenizer_token(tokenizer, x.pieces[k]));
-            ck_assert_str_eq(spelt, token);
+        assert_extended(tokenizer,
+                        "slowly, slowly, slow, slow slow slow\nslowly\u00e9 slowly\u00e9 low", 8,
+                        NULL, &x);
+        ck_assert_str_eq(tokens_of(x.tokenizer, "slow low slowly", NULL),
+                         "\u2581slow \u2581low \u2581slowly");
+        for (int32_t i = 0; i < x.count; i++) {
+            const char *token =
+                wg_tokenizer_token(x.tokenizer, (int32_t)wg_tokenizer_size(tokenizer) + i);
+            ck_assert(!strchr(token, ',') && !strstr(token, "\u00e9"));
         }
         wg_vocabulary_extension_clear(&x);
-        wg_tokenizer_free(tokenizer);
-    }
-}
-END_TEST
-
-static void extend_without_memory(const wg_tokenizer *tokenizer, const char *text) {
-    const char *path = write_text("domain.txt", text);
-    bool done = false;
-    for (int64_t n = 0; !done; n++) {
-        wg_vocabulary_extension x;
-        wg__alloc_fail_after(n);
-        done = wg_tokenizer_extend(tokenizer, 1, &path, 5, &x) == 0;
-        wg__alloc_fail_after(-1);
-        ck_assert(done || wg_error_pending());
-        wg_error_clear();
-        wg_vocabulary_extension_clear(&x);
     }
 }
 
-START_TEST(a_failed_extension_leaks_nothing) {
-    wg_tokenizer *tokenizer = wg__wordpiece_new(WG_COUNT(pieces), pieces, NULL);
-    extend_without_memory(tokenizer, "pericarditis pericarditis mycarditis");
-    wg_tokenizer_free(tokenizer);
-    for (int unigram = 0; unigram < 2; unigram++) {
-        tokenizer = wg__sentencepiece_train(
-            "low low s y", -1,
-            &(wg_sentencepiece_training){.unigram = unigram, .vocabulary_size = 12});
-        extend_without_memory(tokenizer, "slowly slowly slow");
-        wg_tokenizer_free(tokenizer);
-    }
+TEST(what_cannot_be_extended_is_refused) {
+    wg_tokenizer *tokenizer = wordpiece();
+    wg_vocabulary_extension x;
+    assert_fails(extend(owned(wg_byte_new()), "my my", 3, &x), WG_ERROR_ARGUMENT,
+                 "of a byte tokenizer cannot be extended");
+    assert_fails(extend(tokenizer, "my my", 0, &x), WG_ERROR_ARGUMENT, "0 new tokens");
+    assert_fails(extend(tokenizer, "my my peri myo", 3, &x), WG_ERROR_FORMAT, "nothing to add");
+    assert_fails(extend(tokenizer, "my \xff", 3, &x), WG_ERROR_FORMAT, "UTF-8");
+    const char *missing = "missing.txt";
+    assert_fails(wg_tokenizer_extend(tokenizer, 1, &missing, 3, &x), WG_ERROR_NOT_FOUND,
+                 "missing.txt");
 }
-END_TEST
 
-SUITES {
-    const TTest *const tests[] = {
-        the_most_frequent_pairs_become_tokens_of_wordpiece,
-        no_more_tokens_than_asked_for_are_added,
-        merging_goes_on_where_bpe_ended,
-        sentencepiece_learns_the_words_of_a_new_text,
-        what_cannot_be_extended_is_refused,
-        a_failed_extension_leaks_nothing,
-    };
-    add_suite("extend", tests);
+static const char *domain;
+
+static bool extend_and_clear(const void *tokenizer) {
+    wg_vocabulary_extension x;
+    const bool done = wg_tokenizer_extend(tokenizer, 1, &domain, 5, &x) == 0;
+    wg_vocabulary_extension_clear(&x);
+    return done;
+}
+
+TEST(a_failed_extension_leaks_nothing) {
+    domain = write_text("domain.txt", "pericarditis pericarditis mycarditis");
+    fail_every_allocation(extend_and_clear, wordpiece());
+    domain = write_text("domain.txt", "slowly slowly slow");
+    for (int unigram = 0; unigram < 2; unigram++)
+        fail_every_allocation(extend_and_clear, sentencepiece("low low s y", unigram));
 }

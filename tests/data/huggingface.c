@@ -11,7 +11,7 @@
 static json_t *load_fixture(const char *name) {
     char path[256];
     snprintf(path, sizeof path, "tokenizers/%s.tokenizer.json", name);
-    json_t *root = json_load_file(fixture(path), 0, NULL);
+    json_t *root = owned(json_load_file(fixture(path), 0, NULL));
     ck_assert_ptr_nonnull(root);
     return root;
 }
@@ -23,12 +23,10 @@ static void assert_refused(const char *name, const char *part, const char *key, 
     json_t *root = load_fixture(name);
     json_t *object = *part ? json_object_get(root, part) : root;
     ck_assert_int_eq(json_object_set_new(object, key, json_loads(value, JSON_DECODE_ANY, NULL)), 0);
-    ck_assert_ptr_null(wg__huggingface_read(root, "x"));
-    assert_error(WG_ERROR_FORMAT, message);
-    json_decref(root);
+    assert_null(wg__huggingface_read(root, "x"), WG_ERROR_FORMAT, message);
 }
 
-START_TEST(what_is_not_understood_is_refused_by_name) {
+TEST(what_is_not_understood_is_refused_by_name) {
     assert_refused("hf_gpt2", "", "normalizer", "{\"type\": \"NFC\"}", "normalizer \"NFC\"");
     assert_refused("hf_gpt2", "", "pre_tokenizer", "{\"type\": \"Digits\"}",
                    "pre_tokenizer \"Digits\"");
@@ -58,9 +56,8 @@ START_TEST(what_is_not_understood_is_refused_by_name) {
                    "accents");
     assert_refused("hf_bert", "", "pre_tokenizer", "null", "without BertPreTokenizer");
 }
-END_TEST
 
-START_TEST(a_key_that_is_not_known_is_refused_by_name) {
+TEST(a_key_that_is_not_known_is_refused_by_name) {
     assert_refused("hf_bert", "", "something_new", "1", "\"something_new\" is not known");
     assert_refused("hf_bert", "model", "something_new", "1", "\"something_new\" of the model");
     assert_refused("hf_bert", "normalizer", "something_new", "1",
@@ -71,7 +68,6 @@ START_TEST(a_key_that_is_not_known_is_refused_by_name) {
                    "[{\"id\": 0, \"content\": \"[PAD]\", \"special\": true, \"something_new\": 1}]",
                    "\"something_new\" of the added token \"[PAD]\"");
 }
-END_TEST
 
 /* The fixture with its added tokens "normalized" or not, and one more, which is not special. */
 static json_t *with_added(const char *name, bool normalized, bool special) {
@@ -87,7 +83,7 @@ static json_t *with_added(const char *name, bool normalized, bool special) {
 
 /* What is normalized is found in the normalized text, so that "Covid-19" is the token "COVID-19" of
  * a lower-casing tokenizer. */
-START_TEST(an_added_token_that_is_normalized_is_refused_where_that_matters) {
+TEST(an_added_token_that_is_normalized_is_refused_where_that_matters) {
     static const wg_encode_options special = {.special_tokens = true};
     static const struct {
         const char *fixture;
@@ -101,12 +97,12 @@ START_TEST(an_added_token_that_is_normalized_is_refused_where_that_matters) {
     };
     for (size_t i = 0; i < WG_COUNT(cases); i++) {
         json_t *root = with_added(cases[i].fixture, cases[i].normalized, cases[i].special);
-        wg_tokenizer *tokenizer = wg__huggingface_read(root, "x");
+        wg_tokenizer *tokenizer = owned(wg__huggingface_read(root, "x"));
         ck_assert_msg(!tokenizer == !cases[i].loads, "case %zu", i);
         if (!tokenizer)
             assert_error(WG_ERROR_FORMAT, "\"normalized\" of the added token");
-        char *json = wg_tokenizer_to_json(tokenizer);
-        wg_tokenizer *kept = json ? wg_tokenizer_from_json(json) : NULL;
+        const char *json = owned(wg_tokenizer_to_json(tokenizer));
+        wg_tokenizer *kept = json ? owned(wg_tokenizer_from_json(json)) : NULL;
         wg_token_list list = {0};
         ck_assert_int_eq(kept ? wg_tokenizer_encode(kept, "the", -1, NULL, &list) : 0, 0);
         if (kept && wg_tokenizer_encode(kept, "the", -1, &special, &list) < 0) {
@@ -115,17 +111,12 @@ START_TEST(an_added_token_that_is_normalized_is_refused_where_that_matters) {
         } else
             ck_assert(!kept || cases[i].finds);
         wg_token_list_free(&list);
-        wg_text_free(json);
-        wg_tokenizer_free(kept);
-        wg_tokenizer_free(tokenizer);
-        json_decref(root);
     }
 }
-END_TEST
 
 /* tokenizer_config.json beside a tokenizer.json: the classes of huggingface/transformers follow the
  * former where the two differ. */
-START_TEST(settings_beside_a_tokenizer_are_followed_or_refused) {
+TEST(settings_beside_a_tokenizer_are_followed_or_refused) {
     static const struct {
         const char *fixture, *settings, *message;
         bool begins;
@@ -147,20 +138,17 @@ START_TEST(settings_beside_a_tokenizer_are_followed_or_refused) {
     for (size_t i = 0; i < WG_COUNT(cases); i++) {
         json_t *root = load_fixture(cases[i].fixture);
         ck_assert_int_eq(json_dump_file(root, in_scratch("tokenizer.json"), 0), 0);
-        json_decref(root);
         write_text("tokenizer_config.json", cases[i].settings);
-        wg_tokenizer *tokenizer = wg_tokenizer_load(scratch());
+        wg_tokenizer *tokenizer = owned(wg_tokenizer_load(scratch()));
         ck_assert_msg(!tokenizer == !!cases[i].message, "%s", cases[i].settings);
         if (!tokenizer)
             assert_error(WG_ERROR_FORMAT, cases[i].message);
         ck_assert(cases[i].begins ==
                   (tokenizer && wg_tokenizer_special(tokenizer, WG_TOKEN_BEGIN) >= 0));
-        wg_tokenizer_free(tokenizer);
     }
 }
-END_TEST
 
-START_TEST(a_vocabulary_that_contradicts_itself_is_refused) {
+TEST(a_vocabulary_that_contradicts_itself_is_refused) {
     assert_refused("hf_gpt2", "model", "vocab", "{}", "no vocabulary");
     assert_refused("hf_gpt2", "model", "vocab", "{\"a\": 1}", "id of \"a\"");
     assert_refused("hf_gpt2", "model", "merges", "[\"zz q\"]",
@@ -176,31 +164,8 @@ START_TEST(a_vocabulary_that_contradicts_itself_is_refused) {
                    "[{\"id\": 600, \"content\": \"zz\", \"single_word\": true}]", "single_word");
     assert_refused("hf_t5", "model", "vocab", "[[\"a\"]]", "not a pair of text and score");
 }
-END_TEST
 
-/* JSON that is cut short is refused, unless only blanks are cut off. */
-START_TEST(a_file_that_is_cut_short_is_refused_wherever_it_is_cut) {
-    char path[512];
-    snprintf(path, sizeof path, "%s/tokenizer.json", scratch());
-    int64_t length;
-    char *good = wg__text_file_read(fixture("tokenizers/hf_bert.tokenizer.json"), &length, "test");
-    while (length && good[length - 1] != '}')
-        length--;
-    for (int64_t n = 0; n <= length; n++) {
-        FILE *stream = fopen(path, "wb");
-        ck_assert_uint_eq(fwrite(good, 1, (size_t)n, stream), (size_t)n);
-        fclose(stream);
-        wg_tokenizer *tokenizer = wg_tokenizer_load(path);
-        ck_assert_msg((tokenizer != NULL) == (n == length), "cut at %lld", (long long)n);
-        if (n < length)
-            assert_error(WG_ERROR_FORMAT, "tokenizer.json");
-        wg_tokenizer_free(tokenizer);
-    }
-    wg__free(good);
-}
-END_TEST
-
-START_TEST(sequences_in_sequences_end_somewhere) {
+TEST(sequences_in_sequences_end_somewhere) {
     char nested[2048] = "";
     for (int i = 0; i < 20; i++)
         strcat(nested, "{\"type\": \"Sequence\", \"normalizers\": [");
@@ -208,11 +173,10 @@ START_TEST(sequences_in_sequences_end_somewhere) {
         strcat(nested, "]}");
     assert_refused("hf_gpt2", "", "normalizer", nested, "so deep");
 }
-END_TEST
 
-START_TEST(special_tokens_keep_their_meaning) {
+TEST(special_tokens_keep_their_meaning) {
     json_t *root = load_fixture("hf_llama3");
-    wg_tokenizer *tokenizer = wg__huggingface_read(root, "x");
+    wg_tokenizer *tokenizer = owned(wg__huggingface_read(root, "x"));
     assert_no_error();
     ck_assert_str_eq(wg_tokenizer_token(tokenizer, wg_tokenizer_special(tokenizer, WG_TOKEN_BEGIN)),
                      "<|begin_of_text|>");
@@ -225,21 +189,4 @@ START_TEST(special_tokens_keep_their_meaning) {
     ck_assert_int_eq(list.ids[0], added);
     ck_assert_int_gt(list.count, 2);
     wg_token_list_free(&list);
-    wg_tokenizer_free(tokenizer);
-    json_decref(root);
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {
-        what_is_not_understood_is_refused_by_name,
-        a_key_that_is_not_known_is_refused_by_name,
-        an_added_token_that_is_normalized_is_refused_where_that_matters,
-        settings_beside_a_tokenizer_are_followed_or_refused,
-        a_vocabulary_that_contradicts_itself_is_refused,
-        a_file_that_is_cut_short_is_refused_wherever_it_is_cut,
-        sequences_in_sequences_end_somewhere,
-        special_tokens_keep_their_meaning,
-    };
-    add_suite("huggingface", tests);
 }

@@ -6,6 +6,7 @@
 #include "data/tokenizer/kind.h"
 #include "tensor/internal.h"
 #include "tests/support/testing.h"
+#include "tests/support/word_corpus.h"
 
 typedef struct file {
     char bytes[8192];
@@ -49,65 +50,45 @@ static file small_file(void) {
 
 static wg_tokenizer *small(void) {
     file f = small_file();
-    wg_tokenizer *tokenizer = wg__llama2c_read(f.bytes, f.length, "small.bin");
+    wg_tokenizer *tokenizer = owned(wg__llama2c_read(f.bytes, f.length, "small.bin"));
     assert_no_error();
     return tokenizer;
 }
 
-static const char *tokens_of(const wg_tokenizer *tokenizer, const char *text, bool special) {
-    static char joined[1024];
-    wg_token_list list = {0};
-    wg_encode_options options = {.special_tokens = special};
-    ck_assert_int_eq(wg_tokenizer_encode(tokenizer, text, -1, &options, &list), 0);
-    joined[0] = '\0';
-    for (int64_t i = 0; i < list.count; i++)
-        snprintf(joined + strlen(joined), 64, "%s%s", i ? "|" : "",
-                 wg_tokenizer_token(tokenizer, list.ids[i]));
-    wg_token_list_free(&list);
-    return joined;
+static void assert_tokens(const char *text, bool special, const char *wanted) {
+    ck_assert_str_eq(tokens_of(small(), text, &(wg_encode_options){.special_tokens = special}),
+                     wanted);
 }
 
-START_TEST(the_best_score_is_joined_first_and_bytes_stand_for_what_is_unknown) {
-    wg_tokenizer *tokenizer = small();
-    ck_assert_str_eq(tokens_of(tokenizer, "ab", false), " a|b");
-    ck_assert_str_eq(tokens_of(tokenizer, "bab", false), " |ba|b");
-    ck_assert_str_eq(tokens_of(tokenizer, "b\u00e9", false), " |b|<0xC3>|<0xA9>");
-    ck_assert_str_eq(tokens_of(tokenizer, "", false), "");
-    wg_tokenizer_free(tokenizer);
+TEST(the_best_score_is_joined_first_and_bytes_stand_for_what_is_unknown) {
+    assert_tokens("ab", false, " a b");
+    assert_tokens("bab", false, "  ba b");
+    assert_tokens("b\u00e9", false, "  b <0xC3> <0xA9>");
+    assert_tokens("", false, "");
 }
-END_TEST
 
-START_TEST(special_tokens_are_read_only_when_asked) {
+TEST(special_tokens_are_read_only_when_asked) {
     wg_tokenizer *tokenizer = small();
     ck_assert_int_eq(wg_tokenizer_special(tokenizer, WG_TOKEN_BEGIN), 1);
     ck_assert_int_eq(wg_tokenizer_special(tokenizer, WG_TOKEN_END), 2);
     ck_assert(wg__tokenizer_is_special(tokenizer, 2));
-    ck_assert_str_eq(tokens_of(tokenizer, "<s>a</s>", true), "\n<s>\n| a|\n</s>\n");
-    ck_assert_ptr_null(strstr(tokens_of(tokenizer, "<s>a\n<s>\n", false), "<s>"));
-    wg_tokenizer_free(tokenizer);
+    assert_tokens("<s>a</s>", true, "\n<s>\n  a \n</s>\n");
+    ck_assert_ptr_null(strstr(tokens_of(tokenizer, "<s>a\n<s>\n", NULL), "<s>"));
 }
-END_TEST
 
-START_TEST(the_space_before_a_text_goes_at_its_beginning_and_after_the_begin) {
+TEST(the_space_before_a_text_goes_at_its_beginning_and_after_the_begin) {
     wg_tokenizer *tokenizer = small();
     const int32_t ids[] = {1, 263, 263, 2, 198, 172}; /* <s>, " a", " a", </s>, two bytes */
-    char *all = wg_tokenizer_decode(tokenizer, ids, 6, NULL);
-    ck_assert_str_eq(all, "<s>a a</s>\u00e9");
-    char *plain =
-        wg_tokenizer_decode(tokenizer, ids, 6, &(wg_decode_options){.skip_special = true});
-    ck_assert_str_eq(plain, "a a\u00e9");
-    wg_text_free(all);
-    wg_text_free(plain);
-    wg_tokenizer_free(tokenizer);
+    ck_assert_str_eq(text_of_ids(tokenizer, 6, ids, NULL), "<s>a a</s>\u00e9");
+    ck_assert_str_eq(text_of_ids(tokenizer, 6, ids, &(wg_decode_options){.skip_special = true}),
+                     "a a\u00e9");
 }
-END_TEST
 
 static void assert_bad(const file *f, int64_t length, const char *message) {
-    ck_assert_ptr_null(wg__llama2c_read(f->bytes, length, "bad.bin"));
-    assert_error(WG_ERROR_FORMAT, message);
+    assert_null(wg__llama2c_read(f->bytes, length, "bad.bin"), WG_ERROR_FORMAT, message);
 }
 
-START_TEST(damaged_files_are_refused_with_their_reason) {
+TEST(damaged_files_are_refused_with_their_reason) {
     file f = small_file();
     assert_bad(&f, 0, "cut short");
     assert_bad(&f, 4, "the bytes alone are 259");
@@ -128,12 +109,10 @@ START_TEST(damaged_files_are_refused_with_their_reason) {
     f = small_file();
     f.bytes[f.length - 1] = (char)0xff;
     assert_bad(&f, f.length, "not UTF-8");
-    ck_assert_ptr_null(wg_tokenizer_load("none.bin"));
-    assert_error(WG_ERROR_NOT_FOUND, "none.bin");
+    assert_null(wg_tokenizer_load("none.bin"), WG_ERROR_NOT_FOUND, "none.bin");
 }
-END_TEST
 
-START_TEST(a_file_cut_short_anywhere_is_an_error_or_a_smaller_vocabulary) {
+TEST(a_file_cut_short_anywhere_is_an_error_or_a_smaller_vocabulary) {
     file f = small_file();
     int loaded = 0;
     for (int64_t n = 0; n < f.length; n++) {
@@ -144,16 +123,4 @@ START_TEST(a_file_cut_short_anywhere_is_an_error_or_a_smaller_vocabulary) {
         wg_tokenizer_free(tokenizer);
     }
     ck_assert_int_eq(loaded, 5); /* after each piece from " " on but the last */
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {
-        the_best_score_is_joined_first_and_bytes_stand_for_what_is_unknown,
-        special_tokens_are_read_only_when_asked,
-        the_space_before_a_text_goes_at_its_beginning_and_after_the_begin,
-        damaged_files_are_refused_with_their_reason,
-        a_file_cut_short_anywhere_is_an_error_or_a_smaller_vocabulary,
-    };
-    add_suite("llama2c", tests);
 }

@@ -12,6 +12,7 @@
 #include "data/batches/batches.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
+#include "tests/support/word_corpus.h"
 
 /* ---- Helpers ---- */
 
@@ -37,16 +38,14 @@ static const char **write_files(int count, const int *documents) {
 }
 
 static wg_tokenizer *words(void) {
-    wg_tokenizer *tokenizer =
-        wg__wordpiece_train("a b c", -1, &(wg_wordpiece_training){.min_frequency = 1000});
-    assert_no_error();
-    return tokenizer;
+    return owned(wg__wordpiece_train("a b c", -1, &(wg_wordpiece_training){.min_frequency = 1000}));
 }
 
 static wg_dataset *load(int count, const int *documents, const double *weights,
                         const wg_tokenizer *tokenizer) {
-    wg_dataset *corpus = wg_dataset_load(count, write_files(count, documents), tokenizer,
-                                         &(wg_dataset_options){.format = WG_SENTENCES_BY_LINE});
+    wg_dataset *corpus =
+        owned(wg_dataset_load(count, write_files(count, documents), tokenizer,
+                              &(wg_dataset_options){.format = WG_SENTENCES_BY_LINE}));
     assert_no_error();
     if (weights)
         ck_assert_int_eq(wg_dataset_weigh(corpus, count, weights), 0);
@@ -64,7 +63,7 @@ static int64_t count_of(const wg_tensor *ids, int64_t id) {
 
 /* ---- The epoch ---- */
 
-START_TEST(an_epoch_has_of_each_source_as_many_as_its_weight_asks) {
+TEST(an_epoch_has_of_each_source_as_many_as_its_weight_asks) {
     int64_t ends[] = {10, 10, 50}, order[50];
     double weights[] = {3, 7, 1};
     const wg_batches_options mixture = {.sources = 3, .weights = weights};
@@ -88,80 +87,71 @@ START_TEST(an_epoch_has_of_each_source_as_many_as_its_weight_asks) {
     }
     ck_assert_int_ne(memcmp(counts[0], counts[1], sizeof counts[0]), 0);
 }
-END_TEST
 
-static void assert_sources_refused(int64_t sources, const double *weights, const int64_t *ends) {
-    wg_scope scope;
-    wg_scope_begin(&scope);
+TEST(sources_that_do_not_fit_the_examples_are_refused) {
+    static const struct {
+        int64_t sources, ends[2];
+        double weights[2];
+    } cases[] = {
+        {2, {0, 0}, {1, 1}},          {2, {5, 11}, {1, 1}},   {2, {8, 5}, {1, 1}},
+        {2, {-1, 10}, {1, 1}},        {-1, {5, 10}, {1, 1}},  {2, {5, 10}, {1, 0}},
+        {2, {5, 10}, {1e308, 1e308}}, {2, {5, 10}, {NAN, 1}},
+    };
     wg_tensor *rows = wg_arange(WG_F32, 0, 10, 1);
-    const wg_batches_options options = {
-        .batch = 4, .sources = sources, .weights = weights, .source_ends = ends};
-    ck_assert_ptr_null(wg_tensor_batches_new(WG_TENSORS(rows), &options));
-    assert_error(WG_ERROR_ARGUMENT, "source");
-    wg_scope_end(&scope, NULL);
+    for (size_t i = 0; i <= WG_COUNT(cases); i++) { /* the last time without ends */
+        const size_t at = i % WG_COUNT(cases);
+        const wg_batches_options options = {.batch = 4,
+                                            .sources = cases[at].sources,
+                                            .weights = cases[at].weights,
+                                            .source_ends =
+                                                i < WG_COUNT(cases) ? cases[i].ends : NULL};
+        assert_null(wg_tensor_batches_new(WG_TENSORS(rows), &options), WG_ERROR_ARGUMENT, "source");
+    }
 }
-
-START_TEST(sources_that_do_not_fit_the_examples_are_refused) {
-    const double weights[] = {1, 1};
-    assert_sources_refused(2, weights, NULL);
-    assert_sources_refused(2, weights, (const int64_t[]){0, 0});
-    assert_sources_refused(2, weights, (const int64_t[]){5, 11});
-    assert_sources_refused(2, weights, (const int64_t[]){8, 5});
-    assert_sources_refused(2, weights, (const int64_t[]){-1, 10});
-    assert_sources_refused(-1, weights, (const int64_t[]){5, 10});
-    assert_sources_refused(2, (const double[]){1, 0}, (const int64_t[]){5, 10});
-    assert_sources_refused(2, (const double[]){1e308, 1e308}, (const int64_t[]){5, 10});
-    assert_sources_refused(2, (const double[]){NAN, 1}, (const int64_t[]){5, 10});
-}
-END_TEST
 
 /* ---- Batches ---- */
 
-START_TEST(causal_windows_come_in_the_proportions_and_go_on_where_they_were) {
+/* The next batch, after the same one was read by other batches that begin at its position. */
+static void next_of_both(wg_batches *batches, wg_batches *others, void *batch, void *again) {
+    const wg_data_position position = wg__batches_position(batches);
+    ck_assert_int_eq(wg_batches_next(batches, batch), 0);
+    ck_assert_int_eq(wg__batches_seek(others, &position), 0);
+    ck_assert_int_eq(wg_batches_next(others, again), 0);
+}
+
+TEST(causal_windows_come_in_the_proportions_and_go_on_where_they_were) {
     const int documents[] = {20, 60};
-    wg_tokenizer *tokenizer = wg_byte_new();
-    wg_dataset *stream = wg_dataset_load(2, write_files(2, documents), tokenizer,
-                                         &(wg_dataset_options){.kind = WG_TEXT_STREAM});
+    wg_tokenizer *tokenizer = owned(wg_byte_new());
+    wg_dataset *stream = load_as(WG_TEXT_STREAM, 2, write_files(2, documents), tokenizer);
     assert_no_error();
     ck_assert_int_eq(wg_dataset_weigh(stream, 2, (const double[]){3, 1}), 0);
     const wg_causal_batch_options options = {.batch = 8, .sequence = 16, .seed = 3};
-    wg_batches *batches = wg_causal_batches_new(stream, &options);
-    wg_batches *others = wg_causal_batches_new(stream, &options);
+    wg_batches *batches = owned(wg_causal_batches_new(stream, &options));
+    wg_batches *others = owned(wg_causal_batches_new(stream, &options));
     int64_t a = 0, b = 0;
     while (wg__batches_position(batches).epoch < 4) {
         wg_causal_batch batch, again;
-        const wg_data_position position = wg__batches_position(batches);
-        ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
-        ck_assert_int_eq(wg__batches_seek(others, &position), 0);
-        ck_assert_int_eq(wg_batches_next(others, &again), 0);
+        next_of_both(batches, others, &batch, &again);
         assert_close(again.ids, batch.ids, 0, 0);
         a += count_of(batch.ids, 'a');
         b += count_of(batch.ids, 'b');
     }
     ck_assert_double_eq_tol((double)a / (double)(a + b), 0.75, 0.01);
-    wg_batches_free(batches);
-    wg_batches_free(others);
-    wg_dataset_free(stream);
-    wg_tokenizer_free(tokenizer);
 }
-END_TEST
 
-START_TEST(berts_first_segments_come_in_the_proportions_and_go_on_where_they_were) {
+TEST(berts_first_segments_come_in_the_proportions_and_go_on_where_they_were) {
     const int documents[] = {20, 30, 80};
     const double weights[] = {5, 2, 1};
     wg_tokenizer *tokenizer = words();
     wg_dataset *all = load(3, documents, weights, tokenizer), *corpus, *held_out;
-    ck_assert_int_eq(wg_dataset_split(all, 0.1, &corpus, &held_out), 0);
+    split_dataset(all, 0.1, &corpus, &held_out);
     const wg__pair_batch_options options = {.batch = 4, .sequence = 32, .seed = 3};
-    wg_batches *batches = wg__pair_batches_new(corpus, tokenizer, &options);
-    wg_batches *others = wg__pair_batches_new(corpus, tokenizer, &options);
+    wg_batches *batches = owned(wg__pair_batches_new(corpus, tokenizer, &options));
+    wg_batches *others = owned(wg__pair_batches_new(corpus, tokenizer, &options));
     int64_t counts[3] = {0}, total = 0;
     while (wg__batches_position(batches).epoch < 6) {
         wg__masked_batch batch, again;
-        const wg_data_position position = wg__batches_position(batches);
-        ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
-        ck_assert_int_eq(wg__batches_seek(others, &position), 0);
-        ck_assert_int_eq(wg_batches_next(others, &again), 0);
+        next_of_both(batches, others, &batch, &again);
         assert_close(again.ids, batch.ids, 0, 0);
         const int64_t *ids = wg_tensor_data(batch.ids);
         for (int row = 0; row < 4; row++) { /* a first segment is of one document */
@@ -179,48 +169,22 @@ START_TEST(berts_first_segments_come_in_the_proportions_and_go_on_where_they_wer
     ck_assert_int_gt(total, 1000);
     for (int i = 0; i < 3; i++)
         ck_assert_double_eq_tol((double)counts[i] / (double)total, weights[i] / 8, 0.02);
-    wg_batches_free(batches);
-    wg_batches_free(others);
-    wg_dataset_free(all);
-    wg_dataset_free(corpus);
-    wg_dataset_free(held_out);
-    wg_tokenizer_free(tokenizer);
 }
-END_TEST
 
-START_TEST(glms_texts_come_in_the_proportions_and_go_on_where_they_were) {
+TEST(glms_texts_come_in_the_proportions_and_go_on_where_they_were) {
     const int documents[] = {20, 60};
     wg_tokenizer *tokenizer = words();
     wg_dataset *corpus = load(2, documents, (const double[]){3, 1}, tokenizer);
     const wg__blank_batch_options options = {.batch = 4, .sequence = 16, .seed = 3};
-    wg_batches *batches = wg__blank_batches_new(corpus, tokenizer, &options);
-    wg_batches *others = wg__blank_batches_new(corpus, tokenizer, &options);
+    wg_batches *batches = owned(wg__blank_batches_new(corpus, tokenizer, &options));
+    wg_batches *others = owned(wg__blank_batches_new(corpus, tokenizer, &options));
     int64_t a = 0, b = 0;
     while (wg__batches_position(batches).epoch < 4) {
         wg__blank_batch batch, again;
-        const wg_data_position position = wg__batches_position(batches);
-        ck_assert_int_eq(wg_batches_next(batches, &batch), 0);
-        ck_assert_int_eq(wg__batches_seek(others, &position), 0);
-        ck_assert_int_eq(wg_batches_next(others, &again), 0);
+        next_of_both(batches, others, &batch, &again);
         assert_close(again.input_ids, batch.input_ids, 0, 0);
         a += count_of(batch.input_ids, wg_tokenizer_id(tokenizer, "a"));
         b += count_of(batch.input_ids, wg_tokenizer_id(tokenizer, "b"));
     }
     ck_assert_double_eq_tol((double)a / (double)(a + b), 0.75, 0.01);
-    wg_batches_free(batches);
-    wg_batches_free(others);
-    wg_dataset_free(corpus);
-    wg_tokenizer_free(tokenizer);
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {
-        an_epoch_has_of_each_source_as_many_as_its_weight_asks,
-        sources_that_do_not_fit_the_examples_are_refused,
-        causal_windows_come_in_the_proportions_and_go_on_where_they_were,
-        berts_first_segments_come_in_the_proportions_and_go_on_where_they_were,
-        glms_texts_come_in_the_proportions_and_go_on_where_they_were,
-    };
-    add_suite("mixture", tests);
 }

@@ -66,29 +66,21 @@ static void assert_pair(const wg_dataset *pairs, int64_t index, int number) {
     }
 }
 
-/* The last note that loading gave. */
-static char noted[600];
-
-static void note(void *context, const char *line) {
-    (void)context;
-    snprintf(noted, sizeof noted, "%s", line);
+static wg_dataset *pairs_of(const char *source, const char *target) {
+    return owned(wg_dataset_from_text(source, -1, target, owned(wg_byte_new()),
+                                      &(wg_dataset_options){.kind = WG_TEXT_PAIRS}));
 }
 
-static wg_dataset *load_kept(const char *const paths[2], const char *kept,
-                             const wg_tokenizer *tokenizer) {
-    const wg_token_storage storage = {.path = kept, .note = note};
-    noted[0] = '\0';
-    return wg_dataset_load(2, paths, tokenizer,
-                           &(wg_dataset_options){.kind = WG_TEXT_PAIRS, .storage = &storage});
+/* Pairs 0 to 39 in a.from and a.to, 40 to 99 in b.from and b.to. */
+static void write_files(const char *paths[4]) {
+    write_pairs("a", 0, 40, paths);
+    write_pairs("b", 40, 100, paths + 2);
 }
 
 /* ---- Lines ---- */
 
-START_TEST(lines_are_pairs) {
-    wg_tokenizer *tokenizer = wg_byte_new();
-    wg_dataset *pairs =
-        wg_dataset_from_text("Ein Hund.\r\n  Zwei \n\u00e4", -1, "A dog.\nTwo\nae\n", tokenizer,
-                             &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
+TEST(lines_are_pairs) {
+    wg_dataset *pairs = pairs_of("Ein Hund.\r\n  Zwei \n\u00e4", "A dog.\nTwo\nae\n");
     ck_assert_int_eq(wg__dataset_documents(pairs), 3);
     ck_assert_int_eq(wg_dataset_vocabulary(pairs), 256);
     static const char *const wanted[3][2] = {
@@ -103,121 +95,88 @@ START_TEST(lines_are_pairs) {
     ck_assert_int_eq(wg__dataset_sentence_start(pairs, -1), -1);
     assert_no_error();
     int32_t ids[16];
-    ck_assert_int_eq(wg__dataset_read(pairs, 28, 2, ids), -1);
-    assert_error(WG_ERROR_INDEX, "tokens 28 to 30 of a text of 29");
-    ck_assert_ptr_null(wg__dataset_pair_text(pairs, WG_SOURCE, 3));
-    assert_error(WG_ERROR_INDEX, "pair 3 of 3");
-    ck_assert_ptr_null(wg__dataset_pair_text(pairs, WG_SOURCE, -1));
-    assert_error(WG_ERROR_INDEX, "pair -1 of 3");
-    wg_dataset_free(pairs);
-    wg_tokenizer_free(tokenizer);
+    assert_fails(wg__dataset_read(pairs, 28, 2, ids), WG_ERROR_INDEX, "tokens 28 to 30");
+    assert_null(wg__dataset_pair_text(pairs, WG_SOURCE, 3), WG_ERROR_INDEX, "pair 3 of 3");
+    assert_null(wg__dataset_pair_text(pairs, WG_SOURCE, -1), WG_ERROR_INDEX, "pair -1 of 3");
 }
-END_TEST
 
 /* The same tokens with other boundaries are other pairs. */
-START_TEST(a_fingerprint_knows_where_sentences_end) {
-    wg_tokenizer *tokenizer = wg_byte_new();
-    wg_dataset *one = wg_dataset_from_text("ab\nc", -1, "x\ny", tokenizer,
-                                           &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
-    wg_dataset *other = wg_dataset_from_text("a\nbc", -1, "x\ny", tokenizer,
-                                             &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
+TEST(a_fingerprint_knows_where_sentences_end) {
+    wg_dataset *one = pairs_of("ab\nc", "x\ny"), *other = pairs_of("a\nbc", "x\ny");
     ck_assert_int_ne(wg__dataset_fingerprint(one), wg__dataset_fingerprint(other));
     /* FNV-1a over 0 2 3 a b c 0 1 2 x y, 64 bits each, which runs of older versions have stored. */
     ck_assert_int_eq(wg__dataset_fingerprint(one), INT64_C(3321143014278585190));
-    wg_dataset_free(one);
-    wg_dataset_free(other);
-    wg_tokenizer_free(tokenizer);
-}
-END_TEST
-
-static void assert_refused(const char *source, const char *target, const char *why) {
-    wg_tokenizer *tokenizer = wg_byte_new();
-    ck_assert_ptr_null(wg_dataset_from_text(source, -1, target, tokenizer,
-                                            &(wg_dataset_options){.kind = WG_TEXT_PAIRS}));
-    assert_error(WG_ERROR_FORMAT, why);
-    wg_tokenizer_free(tokenizer);
 }
 
-START_TEST(texts_that_are_no_pairs_are_refused) {
-    assert_refused("a\nb\n", "a\n", "the source has 2 lines and the target has 1");
-    assert_refused("a\nb\n", "a\n", "and line 2 has none");
-    assert_refused("a\nb\n", "a\nb\nc\nd", "the target has 4; ");
-    assert_refused("a\nb\n", "a\nb\nc\nd", "and line 3 has none");
-    assert_refused("a\n\nb\n", "a\nb\nc\n", "the source: line 2 is empty");
-    assert_refused("a\nb", "a\n \t\u3000", "the target: line 2 is empty");
-    assert_refused("a\nb\xff", "a\nb", "the source is not UTF-8: line 2");
-    assert_refused("", "a", "the source is empty");
-    assert_refused("a", "", "the target is empty");
+TEST(texts_that_are_no_pairs_are_refused) {
+    static const char *const cases[][3] = {
+        {"a\nb\n", "a\n", "the source has 2 lines and the target has 1"},
+        {"a\nb\n", "a\n", "line 2 has none"},
+        {"a\nb\n", "a\nb\nc\nd", "the target has 4; "},
+        {"a\nb\n", "a\nb\nc\nd", "line 3 has none"},
+        {"a\n\nb\n", "a\nb\nc\n", "the source: line 2 is empty"},
+        {"a\nb", "a\n \t\u3000", "the target: line 2 is empty"},
+        {"a\nb\xff", "a\nb", "the source is not UTF-8: line 2"},
+        {"", "a", "the source is empty"},
+        {"a", "", "the target is empty"},
+    };
+    for (size_t i = 0; i < WG_COUNT(cases); i++)
+        assert_null(pairs_of(cases[i][0], cases[i][1]), WG_ERROR_FORMAT, cases[i][2]);
 }
-END_TEST
 
-START_TEST(files_that_are_no_pairs_are_refused) {
-    wg_tokenizer *tokenizer = wg_byte_new();
+TEST(files_that_are_no_pairs_are_refused) {
+    wg_tokenizer *tokenizer = owned(wg_byte_new());
     const char *none[] = {"no-such.de", "no-such.en"};
-    ck_assert_ptr_null(
-        wg_dataset_load(2, none, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS}));
-    assert_error(WG_ERROR_NOT_FOUND, "no-such.de");
-    ck_assert_ptr_null(
-        wg_dataset_load(0, none, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS}));
-    assert_error(WG_ERROR_ARGUMENT, "no file is given");
     const char *texts[] = {write_text("a", "a\n"), write_text("b", "b\n"), write_text("c", "c\n")};
-    ck_assert_ptr_null(
-        wg_dataset_load(1, texts, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS}));
-    assert_error(WG_ERROR_ARGUMENT, "/a has no other side");
-    ck_assert_ptr_null(
-        wg_dataset_load(3, texts, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS}));
-    assert_error(WG_ERROR_ARGUMENT, "/c has no other side");
+    const struct {
+        int count;
+        const char **paths;
+        wg_error_code code;
+        const char *message;
+    } cases[] = {
+        {2, none, WG_ERROR_NOT_FOUND, "no-such.de"},
+        {0, none, WG_ERROR_ARGUMENT, "no file"},
+        {1, texts, WG_ERROR_ARGUMENT, "/a has no other side"},
+        {3, texts, WG_ERROR_ARGUMENT, "/c has no other side"},
+    };
+    for (size_t i = 0; i < WG_COUNT(cases); i++)
+        assert_null(load_as(WG_TEXT_PAIRS, cases[i].count, cases[i].paths, tokenizer),
+                    cases[i].code, cases[i].message);
     write_file(texts[0], "a\0b\n", 4);
-    ck_assert_ptr_null(
-        wg_dataset_load(2, texts, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS}));
-    assert_error(WG_ERROR_FORMAT, "/a: line 1 holds a NUL");
-    wg_tokenizer_free(tokenizer);
+    assert_null(load_as(WG_TEXT_PAIRS, 2, texts, tokenizer), WG_ERROR_FORMAT,
+                "/a: line 1 holds a NUL");
 }
-END_TEST
 
 /* ---- Parts ---- */
 
-START_TEST(parts_have_nothing_in_common) {
-    wg_tokenizer *tokenizer = wg_byte_new();
-    wg_dataset *all, *first, *rest, *second, *last;
-    all = wg_dataset_from_text("a\nb\nc\nd\ne\n", -1, "A\nB\nC\nD\nE", tokenizer,
-                               &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
-    ck_assert_int_eq(wg_dataset_split(all, 0.3, &first, &rest), 0);
-    wg_dataset_free(all);
+TEST(parts_have_nothing_in_common) {
+    wg_dataset *all = pairs_of("a\nb\nc\nd\ne\n", "A\nB\nC\nD\nE"), *first, *rest, *second, *last;
+    split_dataset(all, 0.3, &first, &rest);
     ck_assert_int_eq(wg__dataset_documents(first), 3);
     ck_assert_int_eq(wg__dataset_documents(rest), 2);
     assert_side(first, WG_SOURCE, 2, "c");
     assert_text(rest, WG_TARGET, 0, "D");
     assert_side(rest, WG_TARGET, 1, "E");
     ck_assert_int_ne(wg__dataset_fingerprint(first), wg__dataset_fingerprint(rest));
-    ck_assert_int_eq(wg_dataset_split(rest, 0.5, &second, &last), 0);
+    split_dataset(rest, 0.5, &second, &last);
     assert_text(last, WG_SOURCE, 0, "e");
-    wg_dataset_free(second);
-    ck_assert_int_eq(wg_dataset_split(last, 0.5, &second, &all), -1);
-    assert_error(WG_ERROR_ARGUMENT, "1 pairs are too few to hold some out");
+    assert_fails(wg_dataset_split(last, 0.5, &second, &all), WG_ERROR_ARGUMENT, "1 pairs");
     ck_assert(second == NULL && all == NULL);
-    ck_assert_int_eq(wg_dataset_split(first, 1, &second, &all), -1);
-    assert_error(WG_ERROR_ARGUMENT, "a share of 1");
-    wg_dataset_free(first);
-    wg_dataset_free(rest);
-    wg_dataset_free(last);
-    wg_tokenizer_free(tokenizer);
+    assert_fails(wg_dataset_split(first, 1, &second, &all), WG_ERROR_ARGUMENT, "a share of 1");
 }
-END_TEST
 
-/* Pairs 0 to 39 of two files, 40 to 99 of two more: a quarter of each is held out. */
-START_TEST(a_share_of_each_two_files_is_held_out) {
+/* Of two files with their other sides a quarter each. The parts outlive the whole. */
+TEST(a_share_of_each_two_files_is_held_out) {
     const char *paths[4];
-    write_pairs("a", 0, 40, paths);
-    write_pairs("b", 40, 100, paths + 2);
-    wg_tokenizer *tokenizer = wg_byte_new();
+    write_files(paths);
+    wg_tokenizer *tokenizer = owned(wg_byte_new());
     wg_dataset *all = wg_dataset_load(4, paths, tokenizer,
                                       &(wg_dataset_options){.kind = WG_TEXT_PAIRS}),
                *training, *rest;
-    ck_assert_int_eq(wg_dataset_weigh(all, 4, (const double[]){1, 1, 1, 1}), -1);
-    assert_error(WG_ERROR_ARGUMENT, "4 weights for 2 pairs of files");
+    assert_fails(wg_dataset_weigh(all, 4, (const double[]){1, 1, 1, 1}), WG_ERROR_ARGUMENT,
+                 "4 weights for 2 pairs of files");
     ck_assert_int_eq(wg_dataset_weigh(all, 2, (const double[]){3, 1}), 0);
-    ck_assert_int_eq(wg_dataset_split(all, 0.25, &training, &rest), 0);
+    split_dataset(all, 0.25, &training, &rest);
     wg_dataset_free(all);
     ck_assert_int_eq(wg__dataset_sources(training), 2);
     ck_assert_int_eq(wg__dataset_source_end(training, 0), 30);
@@ -228,159 +187,110 @@ START_TEST(a_share_of_each_two_files_is_held_out) {
         assert_pair(training, i, i < 30 ? i : i + 10);
     for (int i = 0; i < 25; i++)
         assert_pair(rest, i, i < 10 ? 30 + i : 75 + i);
-    wg_dataset_free(training);
-    wg_dataset_free(rest);
-    wg_tokenizer_free(tokenizer);
 }
-END_TEST
 
 /* ---- Token files ---- */
 
 /* A token file of two pairs of files, one of one pair, and texts beside it. */
-START_TEST(a_token_file_stands_in_for_its_texts) {
+TEST(a_token_file_stands_in_for_its_texts) {
     const char *paths[4], *kept = in_scratch("pairs.h5");
-    write_pairs("a", 0, 40, paths);
-    write_pairs("b", 40, 100, paths + 2);
-    wg_tokenizer *tokenizer = wg_byte_new();
-    const wg_token_storage storage = {.path = kept};
-    wg_dataset *texts = wg_dataset_load(
-        4, paths, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS, .storage = &storage});
-    wg_dataset *tokens =
-        wg_dataset_load(1, &kept, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
+    write_files(paths);
+    wg_tokenizer *tokenizer = owned(wg_byte_new());
+    wg_dataset *texts = load_kept(WG_TEXT_PAIRS, 4, paths, kept, tokenizer),
+               *tokens = load_as(WG_TEXT_PAIRS, 1, &kept, tokenizer), *parts[4];
     assert_no_error();
     ck_assert_int_eq(wg__dataset_documents(tokens), 100);
     ck_assert_int_eq(wg__dataset_sources(tokens), 1);
     ck_assert_int_eq(wg__dataset_fingerprint(tokens), wg__dataset_fingerprint(texts));
     for (int i = 0; i < 100; i += 3)
         assert_pair(tokens, i, i);
-    wg_dataset *parts[4];
-    ck_assert_int_eq(wg_dataset_split(texts, 0.1, &parts[0], &parts[1]), 0);
-    ck_assert_int_eq(wg_dataset_split(tokens, 0.1, &parts[2], &parts[3]), 0);
+    split_dataset(texts, 0.1, &parts[0], &parts[1]);
+    split_dataset(tokens, 0.1, &parts[2], &parts[3]);
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(wg__dataset_fingerprint(parts[i]), wg__dataset_fingerprint(parts[2 + i]));
-    for (int i = 0; i < 4; i++)
-        wg_dataset_free(parts[i]);
-    wg_dataset_free(texts);
-    wg_dataset_free(tokens);
 
-    const char *mixed[] = {paths[2], paths[3], kept};
-    wg_dataset *both =
-        wg_dataset_load(3, mixed, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
+    const char *mixed[] = {paths[2], paths[3], kept}, *apart[] = {paths[2], kept, paths[3]};
+    wg_dataset *both = load_as(WG_TEXT_PAIRS, 3, mixed, tokenizer);
     ck_assert_int_eq(wg__dataset_source_end(both, 0), 60);
     ck_assert_int_eq(wg__dataset_source_end(both, 1), 160);
     assert_pair(both, 0, 40);
     assert_pair(both, 60 + 41, 41);
-    wg_dataset_free(both);
-    const char *apart[] = {paths[2], kept, paths[3]};
-    ck_assert_ptr_null(
-        wg_dataset_load(3, apart, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS}));
-    assert_error(WG_ERROR_ARGUMENT, "b.from has no other side");
-    wg_tokenizer_free(tokenizer);
+    assert_null(load_as(WG_TEXT_PAIRS, 3, apart, tokenizer), WG_ERROR_ARGUMENT,
+                "b.from has no other side");
 }
-END_TEST
 
-START_TEST(token_files_of_other_kinds_are_refused) {
-    const char *paths[2], *pairs_file = in_scratch("pairs.h5"),
-                          *stream_file = in_scratch("stream.h5"),
-                          *corpus_file = in_scratch("corpus.h5");
+TEST(token_files_of_other_kinds_are_refused) {
+    const char *paths[2], *pairs = in_scratch("pairs.h5"), *stream = in_scratch("stream.h5"),
+                          *corpus = in_scratch("corpus.h5");
     write_pairs("a", 0, 40, paths);
-    wg_tokenizer *tokenizer = wg_byte_new(), *other = wg__char_train("abc", -1, NULL);
-    wg_dataset_free(load_kept(paths, pairs_file, tokenizer));
-    wg_dataset_free(wg_dataset_load(
-        1, paths, tokenizer,
-        &(wg_dataset_options){.kind = WG_TEXT_STREAM,
-                              .storage = &(wg_token_storage){.path = stream_file}}));
-    wg_dataset_free(wg_dataset_load(
-        1, paths, tokenizer,
-        &(wg_dataset_options){.storage = &(wg_token_storage){.path = corpus_file}}));
+    wg_tokenizer *tokenizer = owned(wg_byte_new());
+    load_kept(WG_TEXT_PAIRS, 2, paths, pairs, tokenizer);
+    load_kept(WG_TEXT_STREAM, 1, paths, stream, tokenizer);
+    load_kept(WG_TEXT_SENTENCES, 1, paths, corpus, tokenizer);
     assert_no_error();
-    ck_assert_ptr_null(
-        wg_dataset_load(1, &stream_file, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS}));
-    assert_error(WG_ERROR_ARGUMENT,
-                 "stream.h5 has tokens as one stream; tokens of pairs of sentences are wanted");
-    ck_assert_ptr_null(
-        wg_dataset_load(1, &corpus_file, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS}));
-    assert_error(WG_ERROR_ARGUMENT,
-                 "corpus.h5 has tokens of sentences; tokens of pairs of sentences are wanted");
-    ck_assert_ptr_null(wg_dataset_load(1, &pairs_file, tokenizer, NULL));
-    assert_error(WG_ERROR_ARGUMENT,
-                 "pairs.h5 has tokens of pairs of sentences; tokens of sentences are wanted");
-    ck_assert_ptr_null(
-        wg_dataset_load(1, &pairs_file, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_STREAM}));
-    assert_error(WG_ERROR_ARGUMENT,
-                 "pairs.h5 has tokens of pairs of sentences; tokens as one stream are wanted");
-    ck_assert_ptr_null(
-        wg_dataset_load(1, &pairs_file, other, &(wg_dataset_options){.kind = WG_TEXT_PAIRS}));
-    assert_error(WG_ERROR_ARGUMENT, "pairs.h5 was made with another tokenizer");
-    wg_tokenizer_free(tokenizer);
-    wg_tokenizer_free(other);
-}
-END_TEST
-
-static ino_t file_number(const char *path) {
-    struct stat status;
-    ck_assert_int_eq(stat(path, &status), 0);
-    return status.st_ino;
+    const struct {
+        const char *path;
+        wg_dataset_kind kind;
+        const char *message;
+    } cases[] = {
+        {stream, WG_TEXT_PAIRS, "stream.h5 has tokens as one stream; tokens of pairs"},
+        {corpus, WG_TEXT_PAIRS, "corpus.h5 has tokens of sentences; tokens of pairs"},
+        {pairs, WG_TEXT_SENTENCES,
+         "pairs.h5 has tokens of pairs of sentences; tokens of sentences"},
+        {pairs, WG_TEXT_STREAM, "pairs.h5 has tokens of pairs of sentences; tokens as one stream"},
+    };
+    for (size_t i = 0; i < WG_COUNT(cases); i++)
+        assert_null(load_as(cases[i].kind, 1, &cases[i].path, tokenizer), WG_ERROR_ARGUMENT,
+                    cases[i].message);
+    assert_null(load_as(WG_TEXT_PAIRS, 1, &pairs, owned(wg__char_train("abc", -1, NULL))),
+                WG_ERROR_ARGUMENT, "pairs.h5 was made with another tokenizer");
 }
 
-START_TEST(a_kept_file_is_used_again_until_a_side_changes) {
+TEST(a_kept_file_is_used_again_until_a_side_changes) {
     const char *paths[2], *kept = in_scratch("pairs.h5");
     write_pairs("a", 0, 40, paths);
-    wg_tokenizer *tokenizer = wg_byte_new();
-    wg_dataset_free(load_kept(paths, kept, tokenizer));
-    const ino_t made = file_number(kept);
-    wg_dataset *again = load_kept(paths, kept, tokenizer);
+    wg_tokenizer *tokenizer = owned(wg_byte_new());
+    load_kept(WG_TEXT_PAIRS, 2, paths, kept, tokenizer);
+    const uint64_t made = file_number(kept);
+    wg_dataset *again = load_kept(WG_TEXT_PAIRS, 2, paths, kept, tokenizer);
     assert_no_error();
     ck_assert_str_eq(noted, "");
     ck_assert(file_number(kept) == made);
     assert_pair(again, 39, 39);
-    wg_dataset_free(again);
 
     /* Texts that were moved are the same, and are found at their new paths. */
     const char *moved[] = {in_scratch("moved.from"), in_scratch("moved.to")};
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(rename(paths[i], moved[i]), 0);
-    again = load_kept(moved, kept, tokenizer);
+    again = load_kept(WG_TEXT_PAIRS, 2, moved, kept, tokenizer);
     ck_assert(file_number(kept) == made);
     assert_pair(again, 7, 7);
-    wg_dataset_free(again);
 
-    FILE *file = fopen(moved[1], "r+");
-    fputs("X", file);
-    ck_assert_int_eq(ftruncate(fileno(file), 1), 0);
-    fclose(file);
-    ck_assert_ptr_null(load_kept(moved, kept, tokenizer));
+    write_text("moved.to", "X");
+    assert_null(load_kept(WG_TEXT_PAIRS, 2, moved, kept, tokenizer), WG_ERROR_FORMAT,
+                "moved.from has 40 lines and");
     ck_assert_ptr_nonnull(strstr(noted, "the texts are others, or have changed"));
-    assert_error(WG_ERROR_FORMAT, "moved.from has 40 lines and");
     ck_assert(file_number(kept) == made); /* the old file stays when it cannot be replaced */
-    wg_tokenizer_free(tokenizer);
 }
-END_TEST
 
-START_TEST(without_its_texts_a_token_file_has_tokens_alone) {
+TEST(without_its_texts_a_token_file_has_tokens_alone) {
     const char *paths[2], *kept = in_scratch("pairs.h5");
     write_pairs("a", 0, 40, paths);
-    wg_tokenizer *tokenizer = wg_byte_new();
-    wg_dataset_free(load_kept(paths, kept, tokenizer));
+    wg_tokenizer *tokenizer = owned(wg_byte_new());
+    load_kept(WG_TEXT_PAIRS, 2, paths, kept, tokenizer);
     write_text("a.to", "other\n");
-    wg_dataset *pairs =
-        wg_dataset_load(1, &kept, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
+    wg_dataset *pairs = load_as(WG_TEXT_PAIRS, 1, &kept, tokenizer);
     assert_text(pairs, WG_SOURCE, 0, "a");
-    ck_assert_ptr_null(wg__dataset_pair_text(pairs, WG_TARGET, 0));
-    assert_error(WG_ERROR_STATE, "a.to is gone or has changed since it was tokenised");
-    wg_dataset_free(pairs);
+    assert_null(wg__dataset_pair_text(pairs, WG_TARGET, 0), WG_ERROR_STATE, "a.to is gone or has");
     unlink(paths[0]);
-    pairs = wg_dataset_load(1, &kept, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
-    ck_assert_ptr_null(wg__dataset_pair_text(pairs, WG_SOURCE, 0));
-    assert_error(WG_ERROR_STATE, "a.from is gone or has changed since it was tokenised");
+    pairs = load_as(WG_TEXT_PAIRS, 1, &kept, tokenizer);
+    assert_null(wg__dataset_pair_text(pairs, WG_SOURCE, 0), WG_ERROR_STATE,
+                "a.from is gone or has");
     assert_side(pairs, WG_SOURCE, 0, "a");
-    wg_dataset_free(pairs);
-    wg_tokenizer_free(tokenizer);
 }
-END_TEST
 
 /* A pipe can be read once; its text is there nevertheless. */
-START_TEST(texts_of_pipes_are_read_again) {
+TEST(texts_of_pipes_are_read_again) {
     const char *paths[] = {in_scratch("from"), in_scratch("to")};
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(mkfifo(paths[i], 0600), 0);
@@ -389,16 +299,11 @@ START_TEST(texts_of_pipes_are_read_again) {
             _exit(0);
         }
     }
-    wg_tokenizer *tokenizer = wg_byte_new();
-    wg_dataset *pairs =
-        wg_dataset_load(2, paths, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS});
+    wg_dataset *pairs = load_as(WG_TEXT_PAIRS, 2, paths, owned(wg_byte_new()));
     assert_no_error();
     assert_text(pairs, WG_SOURCE, 1, "two");
     assert_text(pairs, WG_TARGET, 0, "eins");
-    wg_dataset_free(pairs);
-    wg_tokenizer_free(tokenizer);
 }
-END_TEST
 
 /* ---- Damage ---- */
 
@@ -410,82 +315,72 @@ static int64_t fingerprint_of(const char *path, const void *tokenizer) {
     return found;
 }
 
-START_TEST(damage_and_truncation_are_told) {
+TEST(damage_and_truncation_are_told) {
     const char *paths[2], *kept = in_scratch("pairs.h5");
     write_pairs("a", 0, 40, paths);
-    wg_tokenizer *tokenizer = wg_byte_new();
-    wg_dataset *pairs = load_kept(paths, kept, tokenizer);
+    wg_tokenizer *tokenizer = owned(wg_byte_new());
+    wg_dataset *pairs = load_kept(WG_TEXT_PAIRS, 2, paths, kept, tokenizer);
     ck_assert_int_eq(fingerprint_of(kept, tokenizer), wg__dataset_fingerprint(pairs));
-    wg_dataset_free(pairs);
     assert_damage_is_told(kept, 300, 10, fingerprint_of, tokenizer);
-    wg_tokenizer_free(tokenizer);
 }
-END_TEST
 
 /* A token file whose /about calls the sentences of a corpus pairs. */
-START_TEST(sentences_that_are_not_two_by_two_are_no_pairs) {
+TEST(sentences_that_are_not_two_by_two_are_no_pairs) {
     const char *text = write_text("a.txt", "One.\nTwo.\nThree.\n\nFour.\n"),
                *kept = in_scratch("corpus.h5"), *bad = in_scratch("bad.h5");
-    wg_tokenizer *tokenizer = wg_byte_new();
-    wg_dataset_free(
-        wg_dataset_load(1, &text, tokenizer,
-                        &(wg_dataset_options){.format = WG_SENTENCES_BY_LINE,
-                                              .storage = &(wg_token_storage){.path = kept}}));
+    wg_tokenizer *tokenizer = owned(wg_byte_new());
+    load_kept(WG_TEXT_SENTENCES, 1, &text, kept, tokenizer);
     assert_no_error();
-    wg_checkpoint *from = wg_checkpoint_open(kept), *to = wg_checkpoint_create(bad);
-    char *about = wg_checkpoint_get_text(from, "/about");
+    wg_checkpoint *from = owned(wg_checkpoint_open(kept)), *to = wg_checkpoint_create(bad);
+    char *about = owned(wg_checkpoint_get_text(from, "/about"));
     char *no = strstr(about, "\"pairs\": false");
     ck_assert_ptr_nonnull(no);
     memcpy(no, "\"pairs\": true ", 14);
     ck_assert_int_eq(wg_checkpoint_put_text(to, "/about", about), 0);
-    wg_text_free(about);
-    char *json = wg_checkpoint_get_text(from, "/tokenizer");
+    char *json = owned(wg_checkpoint_get_text(from, "/tokenizer"));
     ck_assert_int_eq(wg_checkpoint_put_text(to, "/tokenizer", json), 0);
-    wg_text_free(json);
-    wg_checkpoint_close(from);
     ck_assert_int_eq(wg_checkpoint_commit(to), 0);
-    ck_assert_ptr_null(
-        wg_dataset_load(1, &bad, tokenizer, &(wg_dataset_options){.kind = WG_TEXT_PAIRS}));
-    assert_error(WG_ERROR_FORMAT, "bad.h5: /about lacks a field of a token file");
-    wg_tokenizer_free(tokenizer);
+    assert_null(load_as(WG_TEXT_PAIRS, 1, &bad, tokenizer), WG_ERROR_FORMAT,
+                "bad.h5: /about lacks");
 }
-END_TEST
 
 /* ---- Memory ---- */
 
-START_TEST(every_failed_allocation_is_reported_and_nothing_is_left) {
-    const char *paths[2], *kept = in_scratch("pairs.h5");
-    write_pairs("a", 0, 20, paths);
-    wg_tokenizer *tokenizer = wg_byte_new();
-    const int64_t live = wg_alloc_get_stats().live_blocks;
-    bool done = false;
-    int failures = 0;
-    for (int64_t n = 0; !done; n++) {
-        wg__alloc_fail_after(n);
-        wg_dataset *pairs = load_kept(paths, kept, tokenizer), *training, *held_out;
-        wg_dataset_weigh(pairs, 1, &(const double){2});
-        wg_dataset_split(pairs, 0.2, &training, &held_out);
-        char *text = wg__dataset_pair_text(held_out, WG_TARGET, 0);
-        done = wg__dataset_fingerprint(training) != 0 && text;
-        wg__alloc_fail_after(-1);
-        failures += !done;
-        if (!done)
-            assert_error(WG_ERROR_MEMORY, "");
-        wg_text_free(text);
-        wg_dataset_free(pairs);
-        wg_dataset_free(training);
-        wg_dataset_free(held_out);
-        ck_assert_int_eq(wg_alloc_get_stats().live_blocks, live);
-        if (n % 2 == 0) /* written, and used again */
-            unlink(kept);
-    }
-    ck_assert_int_gt(failures, 20);
-    wg_tokenizer_free(tokenizer);
+typedef struct files {
+    const char *paths[2], *kept;
+    const wg_tokenizer *tokenizer;
+} files;
+
+/* Loads, weighs, splits and reads pairs: first from texts, then from their tokens. */
+static bool use_pairs(const void *context) {
+    const files *f = context;
+    const wg_token_storage storage = {.path = f->kept};
+    const bool is_there = access(f->kept, R_OK) == 0;
+    wg_dataset *pairs = wg_dataset_load(
+                   2, f->paths, f->tokenizer,
+                   &(wg_dataset_options){.kind = WG_TEXT_PAIRS, .storage = &storage}),
+               *training, *held_out;
+    wg_dataset_weigh(pairs, 1, &(const double){2});
+    wg_dataset_split(pairs, 0.2, &training, &held_out);
+    char *text = wg__dataset_pair_text(held_out, WG_TARGET, 0);
+    const bool done = wg__dataset_fingerprint(training) != 0 && text;
+    wg_text_free(text);
+    wg_dataset_free(pairs);
+    wg_dataset_free(training);
+    wg_dataset_free(held_out);
+    if (is_there)
+        unlink(f->kept);
+    return done;
 }
-END_TEST
+
+TEST(every_failed_allocation_is_reported_and_nothing_is_left) {
+    files f = {.kept = in_scratch("pairs.h5"), .tokenizer = owned(wg_byte_new())};
+    write_pairs("a", 0, 20, f.paths);
+    ck_assert_int_gt(fail_every_allocation(use_pairs, &f), 20);
+}
 
 /* Texts of 64 MB; batches need 16 bytes for each of their pairs. */
-START_TEST(texts_are_never_whole_in_memory) {
+TEST(texts_are_never_whole_in_memory) {
     enum { PAIRS = 200000, ROOM = 32 << 20 };
     const char *paths[] = {in_scratch("large.from"), in_scratch("large.to")};
     for (int side = 0; side < 2; side++) {
@@ -498,18 +393,16 @@ START_TEST(texts_are_never_whole_in_memory) {
                     " and sang, and prayed and sang, and wept");
         ck_assert_int_eq(fclose(file), 0);
     }
-    wg_tokenizer *tokenizer =
-        wg__bpe_train("a", 1, &(wg_bpe_training){.vocabulary_size = 257, .min_frequency = 9});
+    wg_tokenizer *tokenizer = owned(
+        wg__bpe_train("a", 1, &(wg_bpe_training){.vocabulary_size = 257, .min_frequency = 9}));
     const int64_t process = peak_of_process();
-    wg_dataset *pairs = wg_dataset_load(2, paths, tokenizer,
-                                        &(wg_dataset_options){.kind = WG_TEXT_PAIRS}),
-               *training, *rest;
-    ck_assert_int_eq(wg_dataset_split(pairs, 0.1, &training, &rest), 0);
+    wg_dataset *training, *rest;
+    split_dataset(load_as(WG_TEXT_PAIRS, 2, paths, tokenizer), 0.1, &training, &rest);
     ck_assert_int_eq(wg__dataset_documents(training), PAIRS / 10 * 9);
     ck_assert_int_ne(wg__dataset_fingerprint(training), 0);
-    wg_batches *batches = wg__translation_batches_new(
+    wg_batches *batches = owned(wg__translation_batches_new(
         training, &(wg__translation_tokens){256, 256, -1},
-        &(wg__translation_batch_options){.tokens = 4096, .longest = 256});
+        &(wg__translation_batch_options){.tokens = 4096, .longest = 256}));
     for (int i = 0; i < 100; i++) {
         wg_scope scope;
         wg__translation_batch batch;
@@ -522,31 +415,4 @@ START_TEST(texts_are_never_whole_in_memory) {
     assert_no_error();
     ck_assert_int_lt(wg_alloc_get_stats().peak_bytes, ROOM);
     ck_assert_int_lt(peak_of_process() - process, ROOM);
-    wg_batches_free(batches);
-    wg_dataset_free(pairs);
-    wg_dataset_free(training);
-    wg_dataset_free(rest);
-    wg_tokenizer_free(tokenizer);
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {
-        lines_are_pairs,
-        a_fingerprint_knows_where_sentences_end,
-        texts_that_are_no_pairs_are_refused,
-        files_that_are_no_pairs_are_refused,
-        parts_have_nothing_in_common,
-        a_share_of_each_two_files_is_held_out,
-        a_token_file_stands_in_for_its_texts,
-        token_files_of_other_kinds_are_refused,
-        a_kept_file_is_used_again_until_a_side_changes,
-        without_its_texts_a_token_file_has_tokens_alone,
-        texts_of_pipes_are_read_again,
-        damage_and_truncation_are_told,
-        sentences_that_are_not_two_by_two_are_no_pairs,
-        every_failed_allocation_is_reported_and_nothing_is_left,
-        texts_are_never_whole_in_memory,
-    };
-    add_suite("sentence pairs", tests);
 }

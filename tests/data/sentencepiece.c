@@ -13,14 +13,14 @@
 static wg_tokenizer *load_fixture(const char *name) {
     char path[256];
     snprintf(path, sizeof path, "tokenizers/%s.model", name);
-    wg_tokenizer *tokenizer = wg_tokenizer_load(fixture(path));
+    wg_tokenizer *tokenizer = owned(wg_tokenizer_load(fixture(path)));
     assert_no_error();
     return tokenizer;
 }
 
 /* ---- Special pieces ---- */
 
-START_TEST(control_pieces_come_of_text_only_when_asked) {
+TEST(control_pieces_come_of_text_only_when_asked) {
     wg_tokenizer *tokenizer = load_fixture("sp_bpe");
     ck_assert_int_eq(wg_tokenizer_special(tokenizer, WG_TOKEN_UNKNOWN), 0);
     ck_assert_int_eq(wg_tokenizer_special(tokenizer, WG_TOKEN_BEGIN), 1);
@@ -32,26 +32,17 @@ START_TEST(control_pieces_come_of_text_only_when_asked) {
     ck_assert_ptr_null(strstr(tokens_of(tokenizer, "<s>a</s><0x41>", NULL), "<s>"));
     ck_assert_ptr_null(strstr(tokens_of(tokenizer, "<s>a</s><0x41>", &options), "<0x41>"));
     ck_assert_str_eq(tokens_of(tokenizer, "<s>a</s>", &options), "<s> \u2581a </s>");
-    wg_tokenizer_free(tokenizer);
+    /* Those that are defined by users always come of text. */
+    ck_assert_str_eq(tokens_of(tokenizer, "[INST][IN", NULL), "\u2581 [INST] [IN");
     tokenizer = load_fixture("sp_unigram");
     ck_assert_int_eq(wg_tokenizer_special(tokenizer, WG_TOKEN_PAD), 0);
     ck_assert_int_eq(wg_tokenizer_special(tokenizer, WG_TOKEN_END), 1);
     ck_assert_int_eq(wg_tokenizer_special(tokenizer, WG_TOKEN_UNKNOWN), 2);
     ck_assert_int_eq(wg_tokenizer_special(tokenizer, WG_TOKEN_BEGIN), -1);
-    wg_tokenizer_free(tokenizer);
     tokenizer = load_fixture("sp_bpe_rules");
     ck_assert_str_eq(tokens_of(tokenizer, "[sep]", &options), "[sep]");
     ck_assert_str_ne(tokens_of(tokenizer, "[sep]", NULL), "[sep]");
-    wg_tokenizer_free(tokenizer);
 }
-END_TEST
-
-START_TEST(user_defined_pieces_always_come_of_text) {
-    wg_tokenizer *tokenizer = load_fixture("sp_bpe");
-    ck_assert_str_eq(tokens_of(tokenizer, "[INST][IN", NULL), "\u2581 [INST] [IN");
-    wg_tokenizer_free(tokenizer);
-}
-END_TEST
 
 /* ---- Models by hand ---- */
 
@@ -67,10 +58,10 @@ static wg_tokenizer *make(const wg__piece_settings *settings) {
                              .texts = texts,
                              .scores = scores,
                              .types = types};
-    return wg__sentencepiece_new(&model);
+    return owned(wg__sentencepiece_new(&model));
 }
 
-START_TEST(the_best_score_is_joined_first) {
+TEST(the_best_score_is_joined_first) {
     wg_tokenizer *bpe = make(&(wg__piece_settings){.prefix = WG__PREFIX_ALWAYS});
     ck_assert_str_eq(tokens_of(bpe, "abab", NULL), "\u2581a b ab");
     wg_tokenizer *unigram =
@@ -79,13 +70,9 @@ START_TEST(the_best_score_is_joined_first) {
     ck_assert_str_eq(tokens_of(unigram, "bcc", NULL), "\u2581 b <unk>");
     wg_tokenizer *parted = make(&(wg__piece_settings){.part_unknowns = true});
     ck_assert_str_eq(tokens_of(parted, "bcc", NULL), "b <unk> <unk>");
-    wg_tokenizer_free(bpe);
-    wg_tokenizer_free(unigram);
-    wg_tokenizer_free(parted);
 }
-END_TEST
 
-START_TEST(a_prefix_goes_where_the_settings_say) {
+TEST(a_prefix_goes_where_the_settings_say) {
     wg_tokenizer *missing = make(&(wg__piece_settings){.prefix = WG__PREFIX_MISSING});
     ck_assert_str_eq(tokens_of(missing, "a", NULL), "\u2581a");
     ck_assert_str_eq(tokens_of(missing, " a", NULL), "\u2581a");
@@ -97,15 +84,10 @@ START_TEST(a_prefix_goes_where_the_settings_say) {
     wg_tokenizer *words = make(&(wg__piece_settings){
         .prefix = WG__PREFIX_MISSING, .split_spaces = true, .split_words = true});
     ck_assert_str_eq(tokens_of(words, " \u3000a\t b\n", NULL), "\u2581a \u2581 b");
-    wg_tokenizer_free(missing);
-    wg_tokenizer_free(first);
-    wg_tokenizer_free(words);
 }
-END_TEST
 
-START_TEST(a_model_that_contradicts_itself_is_refused) {
-    ck_assert_ptr_null(make(&(wg__piece_settings){.byte_fallback = true}));
-    assert_error(WG_ERROR_FORMAT, "<0x00>");
+TEST(a_model_that_contradicts_itself_is_refused) {
+    assert_null(make(&(wg__piece_settings){.byte_fallback = true}), WG_ERROR_FORMAT, "<0x00>");
     uint8_t bad[WG_COUNT(types)];
     const struct {
         int at;
@@ -124,69 +106,51 @@ START_TEST(a_model_that_contradicts_itself_is_refused) {
         bad[cases[i].at] = cases[i].type;
         wg__piece_model model = {
             .count = WG_COUNT(texts), .texts = texts, .scores = scores, .types = bad};
-        ck_assert_ptr_null(wg__sentencepiece_new(&model));
-        assert_error(WG_ERROR_FORMAT, cases[i].message);
+        assert_null(wg__sentencepiece_new(&model), WG_ERROR_FORMAT, cases[i].message);
     }
 }
-END_TEST
 
 /* ---- Damaged files ---- */
 
-static void assert_bad(const char *bytes, int64_t length, const char *message) {
-    ck_assert_ptr_null(wg__sentencepiece_read(bytes, length, "a.model"));
-    assert_error(WG_ERROR_FORMAT, message);
+/* A string of bytes, which may be NUL, and its length. */
+#define BYTES(text) text, sizeof text - 1
+
+#define UNKNOWN "\x0a\x09\x0a\x05<unk>\x18\x02"
+
+TEST(damaged_files_are_refused_with_their_reason) {
+    static const struct {
+        const char *bytes;
+        int64_t length;
+        const char *message;
+    } cases[] = {
+        {BYTES(""), "no piece is of type unknown"},
+        {BYTES("\x0a"), "file is damaged"},
+        {BYTES("\x0a\x7f"), "file is damaged"},
+        {BYTES("\x00\x01"), "file is damaged"},
+        {BYTES("\x0b\x01"), "file is damaged"}, /* a group */
+        {BYTES("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02"), "file is damaged"},
+        {BYTES("\x0a\x01\x0a"), "piece is damaged"},
+        {BYTES("\x0a\x02\x0a\x00"), "piece 1 is empty"},
+        {BYTES("\x0a\x03\x0a\x01\x00"), "NUL"},
+        {BYTES("\x0a\x03\x0a\x01\xff"), "not UTF-8"},
+        {BYTES("\x0a\x03\x0a\x01z\x0a\x03\x0a\x01z"), "the pieces 1 and 2 are the same"},
+        {BYTES(UNKNOWN "\x12\x02\x18\x03"), "a model of words"},
+        {BYTES(UNKNOWN "\x12\x02\x18\x63"), "an unknown kind"},
+        {BYTES(UNKNOWN "\x2a\x03\x12\x01x"), "denormalizer_spec"},
+        {BYTES(UNKNOWN "\x1a\x03\x12\x01x"), "cut short"},
+        {BYTES(UNKNOWN "\x1a\x0a\x12\x08\x40\x00\x00\x00zzzz"), "trie has 64 bytes"},
+        {BYTES(UNKNOWN "\x1a\x0b\x12\x09\x04\x00\x00\x00zzzzx"), "closed by NUL"},
+    };
+    for (size_t i = 0; i < WG_COUNT(cases); i++)
+        assert_null(wg__sentencepiece_read(cases[i].bytes, cases[i].length, "a.model"),
+                    WG_ERROR_FORMAT, cases[i].message);
+    assert_null(wg_tokenizer_load("none.model"), WG_ERROR_NOT_FOUND, "none.model");
 }
 
-START_TEST(damaged_files_are_refused_with_their_reason) {
-    const char unknown[] = "\x0a\x09\x0a\x05<unk>\x18\x02";
-    assert_bad("", 0, "no piece is of type unknown");
-    assert_bad("\x0a", 1, "file is damaged");
-    assert_bad("\x0a\x7f", 2, "file is damaged");
-    assert_bad("\x00\x01", 2, "file is damaged");
-    assert_bad("\x0b\x01", 2, "file is damaged"); /* a group */
-    assert_bad("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", 11, "file is damaged");
-    assert_bad("\x0a\x01\x0a", 3, "piece is damaged");
-    assert_bad("\x0a\x02\x0a\x00", 4, "piece 1 is empty");
-    assert_bad("\x0a\x03\x0a\x01\x00", 5, "NUL");
-    assert_bad("\x0a\x03\x0a\x01\xff", 5, "not UTF-8");
-    assert_bad("\x0a\x03\x0a\x01"
-               "a\x0a\x03\x0a\x01"
-               "a",
-               10, "the pieces 1 and 2 are the same");
-    char file[64];
-    memcpy(file, unknown, 11);
-    memcpy(file + 11, "\x12\x02\x18\x03", 4);
-    assert_bad(file, 15, "a model of words");
-    memcpy(file + 11, "\x12\x02\x18\x63", 4);
-    assert_bad(file, 15, "an unknown kind");
-    memcpy(file + 11,
-           "\x2a\x03\x12\x01"
-           "x",
-           5);
-    assert_bad(file, 16, "denormalizer_spec");
-    memcpy(file + 11,
-           "\x1a\x03\x12\x01"
-           "x",
-           5);
-    assert_bad(file, 16, "cut short");
-    memcpy(file + 11,
-           "\x1a\x0a\x12\x08\x40\x00\x00\x00"
-           "abcd",
-           12);
-    assert_bad(file, 23, "trie has 64 bytes");
-    memcpy(file + 11,
-           "\x1a\x0b\x12\x09\x04\x00\x00\x00"
-           "abcdx",
-           13);
-    assert_bad(file, 24, "closed by NUL");
-    ck_assert_ptr_null(wg_tokenizer_load("none.model"));
-    assert_error(WG_ERROR_NOT_FOUND, "none.model");
-}
-END_TEST
-
-START_TEST(files_cut_short_or_changed_never_crash) {
+TEST(files_cut_short_or_changed_never_crash) {
     int64_t length;
-    char *good = wg__text_file_read(fixture("tokenizers/sp_bpe_rules.model"), &length, "test");
+    char *good =
+        owned(wg__text_file_read(fixture("tokenizers/sp_bpe_rules.model"), &length, "test"));
     for (int64_t n = 0; n < length; n++) {
         wg_tokenizer *tokenizer = wg__sentencepiece_read(good, n, "cut");
         /* A file cut between fields is a smaller model. */
@@ -207,13 +171,11 @@ START_TEST(files_cut_short_or_changed_never_crash) {
         good[n] = kept;
     }
     wg_token_list_free(&list);
-    wg__free(good);
 }
-END_TEST
 
 /* ---- Memory ---- */
 
-START_TEST(failing_allocations_leak_nothing) {
+TEST(failing_allocations_leak_nothing) {
     const char *const names[] = {"sp_bpe", "sp_unigram"};
     wg_token_list list = {0};
     for (size_t i = 0; i < WG_COUNT(names); i++) {
@@ -240,19 +202,4 @@ START_TEST(failing_allocations_leak_nothing) {
             wg_tokenizer_free(tokenizer);
         }
     }
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {
-        control_pieces_come_of_text_only_when_asked,
-        user_defined_pieces_always_come_of_text,
-        the_best_score_is_joined_first,
-        a_prefix_goes_where_the_settings_say,
-        a_model_that_contradicts_itself_is_refused,
-        damaged_files_are_refused_with_their_reason,
-        files_cut_short_or_changed_never_crash,
-        failing_allocations_leak_nothing,
-    };
-    add_suite("sentencepiece", tests);
 }

@@ -26,7 +26,7 @@ static wg__span_counts count_spans(const char *wanted, const char *predicted) {
     return counts;
 }
 
-START_TEST(spans_are_those_of_conlleval) {
+TEST(spans_are_those_of_conlleval) {
     static const struct {
         const char *wanted, *predicted;
         int64_t in_wanted, in_predicted, right;
@@ -56,19 +56,12 @@ START_TEST(spans_are_those_of_conlleval) {
                       (long long)c.right);
     }
 }
-END_TEST
 
-START_TEST(span_tags_are_told_from_others) {
+TEST(span_tags_are_told_from_others) {
     static const char *const are[] = {"O", "B-a", "I-a", "E-a", "S-creative-work"};
     static const char *const are_not[] = {"", "B", "B-", "NOUN", "I", "o", "X-a", "BB-a"};
     for (size_t i = 0; i < WG_COUNT(are); i++)
         ck_assert_msg(wg__is_span_tag(are[i]), "%s", are[i]);
     for (size_t i = 0; i < WG_COUNT(are_not); i++)
         ck_assert_msg(!wg__is_span_tag(are_not[i]), "%s", are_not[i]);
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {spans_are_those_of_conlleval, span_tags_are_told_from_others};
-    add_suite("spans", tests);
 }

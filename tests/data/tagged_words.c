@@ -12,16 +12,13 @@ enum { PAD, UNK, CLS, SEP, MASK, A, B, C, D, MORE_A, MORE_B };
 static wg_tokenizer *letters(void) {
     static const char *const tokens[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a",
                                          "b",     "c",     "d",     "##a",   "##b"};
-    return wg__wordpiece_new(WG_COUNT(tokens), tokens, NULL);
+    return owned(wg__wordpiece_new(WG_COUNT(tokens), tokens, NULL));
 }
 
 static wg__tagged_words *load(const char *text, const wg__tagged_words_options *options,
                               wg__labels *labels) {
-    wg_tokenizer *tokenizer = letters();
-    wg__tagged_words *words =
-        wg__tagged_words_load(write_text("words.conll", text), tokenizer, labels, options);
-    wg_tokenizer_free(tokenizer);
-    return words;
+    return owned(
+        wg__tagged_words_load(write_text("words.conll", text), letters(), labels, options));
 }
 
 /* Sentences "a b" and "c", with the tags X Y and X. */
@@ -37,13 +34,12 @@ static void check_words(const char *text, const wg__tagged_words_options *option
     ck_assert_str_eq(labels.names[0], "X");
     ck_assert_int_eq(words->words[1].tag, 1);
     ck_assert_int_eq(words->words[2].tag, 0);
-    wg__examples_free((wg__examples *)words);
     wg__labels_free(&labels);
 }
 
 #define REST "\t_\t_\t_\t_\t_\t_\n"
 
-START_TEST(columns_of_conll_are_read) {
+TEST(columns_of_conll_are_read) {
     check_words("a\tX\nb\tY\n\nc\tX\n", NULL);
     check_words("a X\nb Y\n\nc X", NULL);
     check_words("\n\na\tX\r\nb\tY\r\n\t\r\n \nc\tX\r\n\n\n", NULL);
@@ -53,10 +49,9 @@ START_TEST(columns_of_conll_are_read) {
     check_words("X a\nY b\n\nX c\n",
                 &(wg__tagged_words_options){.token_column = "2", .tag_column = "1"});
 }
-END_TEST
 
 /* Ranges and empty nodes are no words; the columns may be named. */
-START_TEST(conllu_is_read_by_its_columns) {
+TEST(conllu_is_read_by_its_columns) {
     check_words("# text = ab c\n1-2\tab\t_\t_" REST "1\ta\tl\tX" REST "2\tb\tl\tY" REST
                 "2.1\td\tl\tZ" REST "\n1\tc\tl\tX" REST,
                 NULL);
@@ -64,20 +59,17 @@ START_TEST(conllu_is_read_by_its_columns) {
                 "1\td\tc\tN\tX\t_\t_\t_\t_\t_\n",
                 &(wg__tagged_words_options){.token_column = "LEMMA", .tag_column = "XPOS"});
 }
-END_TEST
 
-START_TEST(words_may_begin_with_a_hash) {
+TEST(words_may_begin_with_a_hash) {
     wg__labels labels = {0};
     wg__tagged_words *words = load("#a\tX\n#\tY\nb\tX\n", NULL, &labels);
     assert_no_error();
     ck_assert_int_eq(words->count, 3);
     ck_assert_str_eq(words->texts.bytes + words->words[0].text, "#a");
-    wg__examples_free((wg__examples *)words);
     wg__labels_free(&labels);
 }
-END_TEST
 
-START_TEST(bad_words_are_refused_by_line) {
+TEST(bad_words_are_refused_by_line) {
     static const struct {
         const char *text;
         wg__tagged_words_options options;
@@ -95,25 +87,23 @@ START_TEST(bad_words_are_refused_by_line) {
     };
     for (size_t i = 0; i < WG_COUNT(cases); i++) {
         wg__labels labels = {0};
-        ck_assert_ptr_null(load(cases[i].text, &cases[i].options, &labels));
-        assert_error(WG_ERROR_FORMAT, cases[i].part);
+        assert_null(load(cases[i].text, &cases[i].options, &labels), WG_ERROR_FORMAT,
+                    cases[i].part);
         ck_assert_int_eq(labels.count, 0);
     }
     static const char *const columns[] = {"UPOS", "0", "-1", "2x"};
     for (size_t i = 0; i < WG_COUNT(columns); i++) {
         wg__labels labels = {0};
-        ck_assert_ptr_null(
-            load("a\tX\n", &(wg__tagged_words_options){.tag_column = columns[i]}, &labels));
-        assert_error(WG_ERROR_ARGUMENT, "wanted the number of a column");
+        assert_null(load("a\tX\n", &(wg__tagged_words_options){.tag_column = columns[i]}, &labels),
+                    WG_ERROR_ARGUMENT, "wanted the number of a column");
     }
     wg__labels labels = {0};
     wg__labels_add(&labels, "X");
     wg__labels_add(&labels, "Y");
-    ck_assert_ptr_null(load("a\tX\nb\tZ\n", NULL, &labels));
-    assert_error(WG_ERROR_FORMAT, "line 2: the tag \"Z\" is unknown");
+    assert_null(load("a\tX\nb\tZ\n", NULL, &labels), WG_ERROR_FORMAT,
+                "line 2: the tag \"Z\" is unknown");
     wg__labels_free(&labels);
 }
-END_TEST
 
 /* ---- Windows and batches ---- */
 
@@ -124,7 +114,7 @@ static void assert_row(const wg_tensor *x, int64_t row, const int64_t *wanted) {
 
 enum { IGNORED = WG_IGNORE_INDEX, X = 0, Y = 1 };
 
-START_TEST(a_tag_stands_at_the_first_piece) {
+TEST(a_tag_stands_at_the_first_piece) {
     wg__labels labels = {0};
     wg_tokenizer *tokenizer = letters();
     wg__tagged_words *words = load("aab Y\nb X\n\nc Y\n", NULL, &labels);
@@ -137,15 +127,12 @@ START_TEST(a_tag_stands_at_the_first_piece) {
     assert_row(batch.targets[0], 0, (int64_t[]){IGNORED, Y, IGNORED, IGNORED, IGNORED, IGNORED});
     assert_row(batch.targets[0], 1, (int64_t[]){IGNORED, Y, IGNORED, IGNORED, X, IGNORED});
     ck_assert_int_eq(batch.words, 3);
-    wg__examples_free((wg__examples *)words);
     wg__labels_free(&labels);
-    wg_tokenizer_free(tokenizer);
 }
-END_TEST
 
 /* Of at most 3 pieces: "aa b", "aab" cut from "aabb", "c d", and a sentence "a". A word that is no
  * text to the tokenizer is one unknown piece. */
-START_TEST(long_sentences_are_read_in_windows) {
+TEST(long_sentences_are_read_in_windows) {
     static const int64_t first[] = {0, 2, 3, 5, 6};
     const wg__tagged_words_options options = {.room = 3};
     wg__labels labels = {0};
@@ -156,51 +143,32 @@ START_TEST(long_sentences_are_read_in_windows) {
     ck_assert_int_eq(words->base.count, 4);
     for (int64_t i = 0; i < 5; i++)
         ck_assert_int_eq(words->windows[i], first[i]);
-    wg__examples_free((wg__examples *)words);
     wg__labels_free(&labels);
 }
-END_TEST
 
-START_TEST(other_words_have_other_fingerprints) {
+TEST(other_words_have_other_fingerprints) {
     static const char *const texts[] = {"a X\nb Y\n", "a X\n\nb Y\n", "a Y\nb X\n"};
     uint64_t prints[WG_COUNT(texts)];
     for (size_t i = 0; i < WG_COUNT(texts); i++) {
         wg__labels labels = {0};
         wg__tagged_words *words = load(texts[i], NULL, &labels);
         prints[i] = words->base.kind->fingerprint(&words->base);
-        wg__examples_free((wg__examples *)words);
         wg__labels_free(&labels);
     }
     ck_assert(prints[0] != prints[1] && prints[0] != prints[2] && prints[1] != prints[2]);
 }
-END_TEST
 
-START_TEST(words_that_find_no_memory_leave_nothing) {
-    wg_tokenizer *tokenizer = letters();
-    const char *path = write_text("words.conll", "a X\nb Y\n\nc X\n");
-    for (int64_t n = 0;; n++) {
-        wg__labels labels = {0};
-        wg__alloc_fail_after(n);
-        wg__tagged_words *words = wg__tagged_words_load(path, tokenizer, &labels, NULL);
-        wg__alloc_fail_after(-1);
-        wg__examples_free((wg__examples *)words);
-        wg__labels_free(&labels);
-        if (words) {
-            ck_assert_int_gt(n, 5);
-            break;
-        }
-        assert_error(WG_ERROR_MEMORY, "");
-    }
-    wg_tokenizer_free(tokenizer);
+static bool load_words(const void *tokenizer) {
+    wg__labels labels = {0};
+    wg__tagged_words *words =
+        wg__tagged_words_load(in_scratch("words.conll"), tokenizer, &labels, NULL);
+    const bool done = words != NULL;
+    wg__examples_free((wg__examples *)words);
+    wg__labels_free(&labels);
+    return done;
 }
-END_TEST
 
-SUITES {
-    const TTest *const tests[] = {
-        columns_of_conll_are_read,           conllu_is_read_by_its_columns,
-        words_may_begin_with_a_hash,         bad_words_are_refused_by_line,
-        a_tag_stands_at_the_first_piece,     long_sentences_are_read_in_windows,
-        other_words_have_other_fingerprints, words_that_find_no_memory_leave_nothing,
-    };
-    add_suite("tagged_words", tests);
+TEST(words_that_find_no_memory_leave_nothing) {
+    write_text("words.conll", "a X\nb Y\n\nc X\n");
+    ck_assert_int_gt(fail_every_allocation(load_words, letters()), 5);
 }

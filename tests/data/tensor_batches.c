@@ -21,8 +21,8 @@ static wg_batches *make(uint64_t seed) {
     return batches;
 }
 
-START_TEST(an_epoch_has_every_row_once_and_rows_stay_together) {
-    wg_batches *batches = make(3);
+TEST(an_epoch_has_every_row_once_and_rows_stay_together) {
+    wg_batches *batches = owned(make(3));
     ck_assert_int_eq(wg__batches_examples(batches), ROWS);
     int seen[ROWS] = {0}, in_place = 0;
     for (int64_t at = 0; at < ROWS;) {
@@ -40,11 +40,9 @@ START_TEST(an_epoch_has_every_row_once_and_rows_stay_together) {
     for (int i = 0; i < ROWS; i++)
         ck_assert_int_eq(seen[i], 1);
     ck_assert_int_lt(in_place, ROWS); /* shuffled */
-    wg_batches_free(batches);
 }
-END_TEST
 
-START_TEST(batches_go_on_from_a_position_with_the_same_rows) {
+TEST(batches_go_on_from_a_position_with_the_same_rows) {
     wg_batches *whole = make(5), *resumed = make(6);
     wg_tensor *batch[2], *again[2];
     for (int i = 0; i < 4; i++) /* into the second epoch */
@@ -61,35 +59,30 @@ START_TEST(batches_go_on_from_a_position_with_the_same_rows) {
     wg_batches_free(whole);
     wg_batches_free(resumed);
 }
-END_TEST
 
-START_TEST(batches_want_no_gradient_of_the_rows) {
+TEST(batches_want_no_gradient_of_the_rows) {
     wg_tensor *x = wg_ones(WG_F32, WG_DIMS(4, 2)), *batch[1];
     wg_set_requires_grad(x, true);
-    wg_batches *batches = wg_tensor_batches_new(WG_TENSORS(x), NULL);
+    wg_batches *batches = owned(wg_tensor_batches_new(WG_TENSORS(x), NULL));
     ck_assert_int_eq(wg_batches_next(batches, batch), 0);
     ck_assert(!wg_requires_grad(batch[0]));
     ck_assert_int_eq(wg_tensor_size(batch[0], 0), 32); /* several epochs */
-    wg_batches_free(batches);
 }
-END_TEST
 
-START_TEST(tensors_that_do_not_belong_together_are_refused) {
+TEST(tensors_that_do_not_belong_together_are_refused) {
     wg_tensor *a = wg_zeros(WG_F32, WG_DIMS(4, 2)), *b = wg_zeros(WG_I64, WG_DIMS(5));
-    ck_assert_ptr_null(wg_tensor_batches_new(WG_TENSORS(a, b), NULL));
-    assert_error(WG_ERROR_SHAPE, "tensor 1 has 5 rows, and tensor 0 has 4");
-    ck_assert_ptr_null(wg_tensor_batches_new(WG_TENSORS(wg_scalar(WG_F32, 1)), NULL));
-    assert_error(WG_ERROR_SHAPE, "no rows");
-    ck_assert_ptr_null(wg_tensor_batches_new(WG_TENSORS(wg_zeros(WG_F32, WG_DIMS(0, 2))), NULL));
-    assert_error(WG_ERROR_ARGUMENT, "no example");
-    ck_assert_ptr_null(wg_tensor_batches_new(0, NULL, NULL));
-    assert_error(WG_ERROR_ARGUMENT, "0 tensors");
-    ck_assert_ptr_null(wg_tensor_batches_new(WG_TENSORS(a, NULL), NULL));
-    assert_error(WG_ERROR_ARGUMENT, "tensor 1 is NULL");
+    assert_null(wg_tensor_batches_new(WG_TENSORS(a, b), NULL), WG_ERROR_SHAPE,
+                "tensor 1 has 5 rows, and tensor 0 has 4");
+    assert_null(wg_tensor_batches_new(WG_TENSORS(wg_scalar(WG_F32, 1)), NULL), WG_ERROR_SHAPE,
+                "no rows");
+    assert_null(wg_tensor_batches_new(WG_TENSORS(wg_zeros(WG_F32, WG_DIMS(0, 2))), NULL),
+                WG_ERROR_ARGUMENT, "no example");
+    assert_null(wg_tensor_batches_new(0, NULL, NULL), WG_ERROR_ARGUMENT, "0 tensors");
+    assert_null(wg_tensor_batches_new(WG_TENSORS(a, NULL), NULL), WG_ERROR_ARGUMENT,
+                "tensor 1 is NULL");
 }
-END_TEST
 
-START_TEST(a_fingerprint_tells_dtype_shape_and_elements_apart) {
+TEST(a_fingerprint_tells_dtype_shape_and_elements_apart) {
     wg_tensor *a = wg_arange(WG_F32, 0, 6, 1), *b = wg_arange(WG_F32, 0, 6, 1);
     wg_tensor *grid = wg_reshape(a, WG_DIMS(2, 3));
     const int64_t one = wg_tensors_fingerprint(WG_TENSORS(a));
@@ -100,16 +93,4 @@ START_TEST(a_fingerprint_tells_dtype_shape_and_elements_apart) {
     ck_assert_int_ne(one, wg_tensors_fingerprint(WG_TENSORS(a, b)));
     wg_fill_(wg_slice(b, 0, 5, 6, 1), 7);
     ck_assert_int_ne(one, wg_tensors_fingerprint(WG_TENSORS(b)));
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {
-        an_epoch_has_every_row_once_and_rows_stay_together,
-        batches_go_on_from_a_position_with_the_same_rows,
-        batches_want_no_gradient_of_the_rows,
-        tensors_that_do_not_belong_together_are_refused,
-        a_fingerprint_tells_dtype_shape_and_elements_apart,
-    };
-    add_suite("tensor_batches", tests);
 }

@@ -10,23 +10,32 @@
 
 /* ---- Training ---- */
 
+static wg_tokenizer *train(const char *text, const wg_wordpiece_training *training) {
+    return owned(wg__wordpiece_train(text, -1, training));
+}
+
 static const char training_text[] =
     "low low low low low lower lower newest newest newest newest newest newest widest widest "
     "widest aaaa aaa aa aaaaa banana bandana ananas Low, lowest! (newer) caf\u00e9 \u4e2d\u6587 "
     "don't can't won't abcabc abcab cabcab 1999 1998 1899";
 
-START_TEST(a_trained_vocabulary_begins_with_specials_and_alphabet) {
-    wg_wordpiece_training training = {.vocabulary_size = 70};
-    wg_tokenizer *tokenizer = wg__wordpiece_train("ba ab, \u4e2d b!", -1, &training);
+/* A vocabulary that is too small for them is refused with the size that would do. */
+TEST(a_trained_vocabulary_begins_with_specials_and_alphabet) {
+    wg_wordpiece_training training = {.vocabulary_size = 11};
+    assert_null(train("ba ab, \u4e2d b!", &training), WG_ERROR_ARGUMENT,
+                "a vocabulary of 11 cannot hold the 5 special tokens and the 7 "
+                "pieces of one character that this text needs; ask for 12");
+    training.vocabulary_size = 12;
+    ck_assert_int_eq(wg_tokenizer_size(train("ba ab, \u4e2d b!", &training)), 12);
+    training.vocabulary_size = 70;
+    wg_tokenizer *tokenizer = train("ba ab, \u4e2d b!", &training);
     assert_no_error();
     const char *const expected[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]",  "[MASK]", "!",
                                     ",",     "a",     "b",     "\u4e2d", "##a",    "##b"};
     ck_assert_int_eq(wg_tokenizer_size(tokenizer), WG_COUNT(expected));
     for (size_t i = 0; i < WG_COUNT(expected); i++)
         ck_assert_str_eq(wg_tokenizer_token(tokenizer, (int32_t)i), expected[i]);
-    wg_tokenizer_free(tokenizer);
 }
-END_TEST
 
 /* The same training by a naive algorithm: all pairs of all words are counted again before each
  * merge. */
@@ -93,13 +102,13 @@ static int slow_words(const char *text, slow_word *words) {
     return count;
 }
 
-START_TEST(training_equals_counting_all_pairs_before_each_merge) {
+TEST(training_equals_counting_all_pairs_before_each_merge) {
     static slow_word words[SLOW_WORDS];
     const char *text = "low low low low lower newest newest newest newest widest widest aaaa aaa "
                        "aa aaaaa banana bandana ananas abcabc abcab cabcab cab lowlow newlow aab "
                        "aaba baab ababab bababa abab";
     int word_count = slow_words(text, words);
-    wg_tokenizer *tokenizer = wg__wordpiece_train(text, -1, &(wg_wordpiece_training){0});
+    wg_tokenizer *tokenizer = train(text, &(wg_wordpiece_training){0});
     assert_no_error();
     int32_t next = wg_tokenizer_id(tokenizer, "##w") + 1; /* the last of the alphabet */
     char left[SLOW_SIZE], right[SLOW_SIZE], joined[2 * SLOW_SIZE];
@@ -116,53 +125,32 @@ START_TEST(training_equals_counting_all_pairs_before_each_merge) {
     }
     ck_assert_int_gt(merges, 20);
     ck_assert_int_eq(next, wg_tokenizer_size(tokenizer));
-    wg_tokenizer_free(tokenizer);
 }
-END_TEST
 
-START_TEST(the_text_trained_on_has_no_unknown_words) {
-    wg_tokenizer *tokenizer =
-        wg__wordpiece_train(training_text, -1, &(wg_wordpiece_training){.vocabulary_size = 65});
+TEST(the_text_trained_on_has_no_unknown_words) {
+    wg_tokenizer *tokenizer = owned(
+        wg__wordpiece_train(training_text, -1, &(wg_wordpiece_training){.vocabulary_size = 65}));
     ck_assert_int_eq(wg_tokenizer_size(tokenizer), 65);
     ck_assert_ptr_null(strstr(tokens_of(tokenizer, training_text, NULL), "[UNK]"));
     ck_assert_ptr_null(strstr(tokens_of(tokenizer, "wonderland tale", NULL), "[UNK]"));
-    wg_tokenizer_free(tokenizer);
 }
-END_TEST
 
-START_TEST(training_on_files_equals_training_on_their_text) {
+TEST(training_on_files_equals_training_on_their_text) {
     wg_wordpiece_training training = {.vocabulary_size = 110};
     const char *paths[] = {write_text("second.txt", training_text + 100), in_scratch("first.txt")};
     write_file(paths[1], training_text, 100);
-    wg_tokenizer *text = wg__wordpiece_train(training_text, -1, &training);
-    wg_tokenizer *files = wg_wordpiece_train_files(2, paths, &training);
+    wg_tokenizer *text = train(training_text, &training);
+    wg_tokenizer *files = owned(wg_wordpiece_train_files(2, paths, &training));
     assert_no_error();
     ck_assert_int_eq(training_text[99], ' ');
     assert_same_tokenizer(text, files);
-    wg_tokenizer_free(text);
-    wg_tokenizer_free(files);
 }
-END_TEST
 
-START_TEST(a_vocabulary_too_small_says_what_size_would_do) {
-    wg_wordpiece_training training = {.vocabulary_size = 11};
-    ck_assert_ptr_null(wg__wordpiece_train("ba ab, \u4e2d b!", -1, &training));
-    assert_error(WG_ERROR_ARGUMENT, "a vocabulary of 11 cannot hold the 5 special tokens and the 7 "
-                                    "pieces of one character that this text needs; ask for 12");
-    training.vocabulary_size = 12;
-    wg_tokenizer *tokenizer = wg__wordpiece_train("ba ab, \u4e2d b!", -1, &training);
-    ck_assert_int_eq(wg_tokenizer_size(tokenizer), 12);
-    wg_tokenizer_free(tokenizer);
-}
-END_TEST
-
-START_TEST(an_alphabet_limit_leaves_rare_characters_unknown) {
+TEST(an_alphabet_limit_leaves_rare_characters_unknown) {
     wg_wordpiece_training training = {.alphabet_limit = 2};
-    wg_tokenizer *tokenizer = wg__wordpiece_train("ab ab ba \u4e2d", -1, &training);
+    wg_tokenizer *tokenizer = train("ab ab ba \u4e2d", &training);
     ck_assert_str_eq(tokens_of(tokenizer, "ab \u4e2d", NULL), "ab [UNK]");
-    wg_tokenizer_free(tokenizer);
 }
-END_TEST
 
 /* Appends the characters first ... first + count - 1, `times` each, as words of their own. */
 static char *append_ideographs(char *at, int32_t first, int count, int times) {
@@ -179,10 +167,10 @@ static const char *text_of_many_characters(void) {
     return text;
 }
 
-START_TEST(the_usual_alphabet_covers_the_text) {
+TEST(the_usual_alphabet_covers_the_text) {
     wg_wordpiece_report report;
-    wg_tokenizer *tokenizer = wg__wordpiece_train(text_of_many_characters(), -1,
-                                                  &(wg_wordpiece_training){.report = &report});
+    wg_tokenizer *tokenizer = owned(wg__wordpiece_train(
+        text_of_many_characters(), -1, &(wg_wordpiece_training){.report = &report}));
     assert_no_error();
     ck_assert_int_eq(report.alphabet, 1200);
     ck_assert_int_eq(report.wanted_alphabet, 1200);
@@ -190,55 +178,43 @@ START_TEST(the_usual_alphabet_covers_the_text) {
     ck_assert_int_eq(report.tokens, 120040);
     ck_assert_int_eq(report.unknown, 40);
     ck_assert_int_eq(wg_tokenizer_size(tokenizer), 1205);
-    wg_tokenizer_free(tokenizer);
 }
-END_TEST
 
-START_TEST(the_usual_alphabet_is_cut_to_the_vocabulary_but_not_below_1000) {
+TEST(the_usual_alphabet_is_cut_to_the_vocabulary_but_not_below_1000) {
     wg_wordpiece_report report;
     wg_wordpiece_training training = {.vocabulary_size = 1105, .report = &report};
-    wg_tokenizer *tokenizer = wg__wordpiece_train(text_of_many_characters(), -1, &training);
+    train(text_of_many_characters(), &training);
     ck_assert_int_eq(report.alphabet, 1100);
     ck_assert_int_eq(report.wanted_alphabet, 1200);
     ck_assert_int_eq(report.wanted_vocabulary, 1205);
     ck_assert_int_eq(report.unknown, 100 * 100 + 40);
-    wg_tokenizer_free(tokenizer);
     training.vocabulary_size = 1004;
-    ck_assert_ptr_null(wg__wordpiece_train(text_of_many_characters(), -1, &training));
-    assert_error(WG_ERROR_ARGUMENT, "ask for 1005 or more");
+    assert_null(train(text_of_many_characters(), &training), WG_ERROR_ARGUMENT,
+                "ask for 1005 or more");
 }
-END_TEST
 
-START_TEST(a_report_counts_words_that_are_too_long) {
+TEST(a_report_counts_words_that_are_too_long) {
     wg_wordpiece_report report;
-    wg_tokenizer *tokenizer = wg__wordpiece_train(
-        "abc ab ab", -1,
-        &(wg_wordpiece_training){.options.max_word_characters = 2, .report = &report});
+    train("abc ab ab",
+          &(wg_wordpiece_training){.options.max_word_characters = 2, .report = &report});
     ck_assert_int_eq(report.tokens, 3); /* [UNK] ab ab */
     ck_assert_int_eq(report.unknown, 1);
-    wg_tokenizer_free(tokenizer);
 }
-END_TEST
 
-START_TEST(training_on_bad_text_is_refused_with_its_reason) {
-    ck_assert_ptr_null(wg__wordpiece_train(" \n ", -1, NULL));
-    assert_error(WG_ERROR_FORMAT, "no words");
-    ck_assert_ptr_null(wg__wordpiece_train("good\nb\xe4"
-                                           "d",
-                                           -1, NULL));
-    assert_error(WG_ERROR_FORMAT, "line 2, byte 6 is 0xe4");
-    ck_assert_ptr_null(wg_wordpiece_train_files(1, (const char *[]){"no/such.txt"}, NULL));
-    assert_error(WG_ERROR_NOT_FOUND, "no/such.txt");
-    ck_assert_ptr_null(
-        wg__wordpiece_train("a", -1, &(wg_wordpiece_training){.vocabulary_size = -5}));
-    assert_error(WG_ERROR_ARGUMENT, "a vocabulary of -5");
+TEST(training_on_bad_text_is_refused_with_its_reason) {
+    assert_null(train(" \n ", NULL), WG_ERROR_FORMAT, "no words");
+    assert_null(train("good\nb\xe4z", NULL), WG_ERROR_FORMAT, "line 2, byte 6 is 0xe4");
+    assert_null(wg_wordpiece_train_files(1, (const char *[]){"no/such.txt"}, NULL),
+                WG_ERROR_NOT_FOUND, "no/such.txt");
+    assert_null(train("a", &(wg_wordpiece_training){.vocabulary_size = -5}), WG_ERROR_ARGUMENT,
+                "a vocabulary of -5");
 }
-END_TEST
 
 /* ---- Memory ---- */
 
 /* Trains, saves, reads and uses a tokenizer; false if an allocation failed. */
-static bool whole_life(void) {
+static bool whole_life(const void *context) {
+    (void)context;
     wg_wordpiece_report report;
     const wg_wordpiece_training training = {.vocabulary_size = 100, .report = &report};
     wg_tokenizer *tokenizer = wg__wordpiece_train(training_text, -1, &training);
@@ -257,37 +233,6 @@ static bool whole_life(void) {
     return done;
 }
 
-START_TEST(every_failed_allocation_is_reported_and_nothing_leaks) {
-    int64_t live = wg_alloc_get_stats().live_blocks;
-    bool done = false;
-    int failures = 0;
-    for (int64_t n = 0; !done; n++) {
-        wg__alloc_fail_after(n);
-        done = whole_life();
-        wg__alloc_fail_after(-1);
-        ck_assert_int_eq(wg_alloc_get_stats().live_blocks, live);
-        if (!done) {
-            assert_error(WG_ERROR_MEMORY, "");
-            failures++;
-        }
-    }
-    ck_assert_int_gt(failures, 30);
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {
-        a_trained_vocabulary_begins_with_specials_and_alphabet,
-        training_equals_counting_all_pairs_before_each_merge,
-        the_text_trained_on_has_no_unknown_words,
-        training_on_files_equals_training_on_their_text,
-        a_vocabulary_too_small_says_what_size_would_do,
-        an_alphabet_limit_leaves_rare_characters_unknown,
-        the_usual_alphabet_covers_the_text,
-        the_usual_alphabet_is_cut_to_the_vocabulary_but_not_below_1000,
-        a_report_counts_words_that_are_too_long,
-        training_on_bad_text_is_refused_with_its_reason,
-        every_failed_allocation_is_reported_and_nothing_leaks,
-    };
-    add_suite("wordpiece_train", tests);
+TEST(every_failed_allocation_is_reported_and_nothing_leaks) {
+    ck_assert_int_gt(fail_every_allocation(whole_life, NULL), 30);
 }
