@@ -23,6 +23,7 @@
 #include "tensor/ops.h"
 #include "tests/support/model_fixture.h"
 #include "tests/support/testing.h"
+#include "tests/support/word_corpus.h"
 #include "data/internal.h"
 #include "io/internal.h"
 #include "models/internal.h"
@@ -30,6 +31,23 @@
 static void convert(const char *in, const char *out, const wg_convert_options *options) {
     wg_convert(in, out, options, NULL);
     assert_no_error();
+}
+
+static wg_weights *open_weights(const char *path) {
+    wg_weights *file = owned(wg_weights_open(path));
+    assert_no_error();
+    return file;
+}
+
+static wg_tensor *read_weight(wg_weights *file, const char *name) {
+    return wg_weights_read(file, wg_weights_find(file, name));
+}
+
+/* The LLaMA's configuration in a file. */
+static void llama_config_of(const char *path, wg_llama_config *config) {
+    ck_assert_int_eq(
+        wg_model_config_from_json(&wg_llama_type, wg__weights_config(open_weights(path)), config),
+        0);
 }
 
 /* ---- The lists ---- */
@@ -56,7 +74,7 @@ static void assert_lists_module(wg_module *module, char *json) {
     wg_module_free(module);
 }
 
-START_TEST(the_lists_of_tensors_are_those_of_the_modules) {
+TEST(the_lists_of_tensors_are_those_of_the_modules) {
     wg_bert_config bert;
     wg_model_preset_config(&wg_bert_type, "bert-tiny", &bert);
     bert.vocab_size = 40;
@@ -76,7 +94,6 @@ START_TEST(the_lists_of_tensors_are_those_of_the_modules) {
                             wg_model_config_to_json(&wg_llama_type, &llama));
     }
 }
-END_TEST
 
 static void check_lists(bool second) {
     wg_t5_config t5;
@@ -103,60 +120,100 @@ static void check_lists(bool second) {
                         wg_model_config_to_json(&wg_transformer_type, &transformer));
 }
 
-START_TEST(the_lists_of_encoders_with_decoders_are_those_of_the_modules) {
+TEST(the_lists_of_encoders_with_decoders_are_those_of_the_modules) {
     check_lists(false);
     check_lists(true);
 }
-END_TEST
 
 /* ---- Beside PyTorch ---- */
 
-static void assert_decoder(const char *path, const char *folder) {
+/* The model of a checkpoint, for evaluation without gradients. */
+static wg_model load_model(const char *path) {
     wg_model model;
-    wg_weights *file = wg_weights_open(path);
-    wg_set_grad_enabled(false);
+    wg_weights *file = open_weights(path);
     ck_assert_int_eq(wg_model_from_json(wg__weights_config(file), 5, &model), 0);
+    owned(model.module);
     ck_assert_int_eq(wg_weights_get_module(file, model.module), 0);
-    wg_weights_close(file);
     wg_module_train(model.module, false);
-    wg_tensor *ids = fixture_tensor("decoders/%s/ids", folder);
-    wg_tensor *logits = logits_of_ids(&model, ids);
-    assert_close(logits, wg_cast(fixture_tensor("decoders/%s/logits", folder), WG_F32), 1e-5, 2e-5);
+    wg_set_grad_enabled(false);
+    return model;
+}
+
+static void assert_decoder(const char *path, const char *folder) {
+    const wg_model model = load_model(path);
+    wg_tensor *logits = logits_of_ids(&model, fixture_tensor("%s/ids", folder));
+    assert_close(logits, wg_cast(fixture_tensor("%s/logits", folder), WG_F32), 1e-5, 2e-5);
     wg_set_grad_enabled(true);
-    wg_scope_clear_root();
-    wg_model_free(&model);
 }
 
-START_TEST(gpt2_of_torch_save_gives_pytorchs_logits) {
-    convert(fixture("convert/gpt"), in_scratch("gpt.h5"), NULL);
-    assert_decoder(in_scratch("gpt.h5"), "gpt");
-    convert(in_scratch("gpt.h5"), in_scratch("folder"), NULL);
-    convert(in_scratch("folder"), in_scratch("again.h5"), NULL);
-    assert_decoder(in_scratch("again.h5"), "gpt");
+static void assert_logits(const wg_model *model, const wg_model_inputs *inputs,
+                          const char *folder) {
+    assert_relative(wg_model_logits(model, wg_model_forward(model, inputs), NULL),
+                    fixture_tensor("%s/logits", folder), 1e-5);
+    wg_set_grad_enabled(true);
 }
-END_TEST
 
-START_TEST(llama_in_shards_gives_pytorchs_logits_through_every_format) {
+static void assert_t5(const char *path, const char *folder) {
+    const wg_model model = load_model(path);
+    wg_tensor *keep = fixture_tensor("%s/keep", folder);
+    assert_logits(&model,
+                  &(wg_model_inputs){
+                      .ids = fixture_tensor("%s/read", folder),
+                      .memory = wg_model_encode(&model, fixture_tensor("%s/ids", folder), keep),
+                      .memory_keep = keep},
+                  folder);
+}
+
+static void assert_glm(const char *path, const char *folder) {
+    const wg_model model = load_model(path);
+    assert_logits(&model,
+                  &(wg_model_inputs){.ids = fixture_tensor("glm/ids"),
+                                     .position_ids = fixture_tensor("glm/position_ids"),
+                                     .block_position_ids = fixture_tensor("glm/block_position_ids"),
+                                     .part_a = fixture_tensor("glm/part_a")},
+                  folder);
+}
+
+/* From torch.save and safetensors; as a checkpoint, and through a folder of others. */
+TEST(published_models_give_pytorchs_logits) {
+    static const struct {
+        const char *published, *folder;
+        void (*check)(const char *path, const char *folder);
+    } cases[] = {{"convert/gpt", "decoders/gpt", assert_decoder},
+                 {"convert/t5_1_0", "t5/1_0", assert_t5},
+                 {"convert/t5_1_1", "t5/1_1", assert_t5},
+                 {"convert/glm", "glm", assert_glm}};
+    for (size_t i = 0; i < WG_COUNT(cases); i++) {
+        char folder[16];
+        snprintf(folder, sizeof folder, "folder%zu", i);
+        convert(fixture(cases[i].published), in_scratch("a.h5"), NULL);
+        cases[i].check(in_scratch("a.h5"), cases[i].folder);
+        convert(in_scratch("a.h5"), in_scratch(folder), NULL);
+        convert(in_scratch(folder), in_scratch("b.h5"), NULL);
+        cases[i].check(in_scratch("b.h5"), cases[i].folder);
+    }
+}
+
+TEST(llama_in_shards_gives_pytorchs_logits_through_every_format) {
     const char *const steps[] = {"a.h5", "b.gguf", "c.h5", "d.bin", "e.h5", "folder", "f.h5"};
     convert(fixture("convert/llama"), in_scratch(steps[0]), NULL);
     for (size_t i = 1; i < WG_COUNT(steps); i++)
         convert(in_scratch(steps[i - 1]), in_scratch(steps[i]), NULL);
-    assert_decoder(in_scratch("a.h5"), "llama");
-    assert_decoder(in_scratch("b.gguf"), "llama");
-    assert_decoder(in_scratch("d.bin"), "llama");
-    assert_decoder(in_scratch("f.h5"), "llama");
+    static const char *const checked[] = {"a.h5", "b.gguf", "d.bin", "f.h5"};
+    for (size_t i = 0; i < WG_COUNT(checked); i++)
+        assert_decoder(in_scratch(checked[i]), "decoders/llama");
 }
-END_TEST
 
 static wg_bert_for_pretraining *load_bert(const char *path) {
     wg_bert_config config;
-    wg_weights *file = wg_weights_open(path);
+    wg_weights *file = open_weights(path);
     ck_assert_int_eq(wg_model_config_from_json(&wg_bert_type, wg__weights_config(file), &config),
                      0);
     wg_bert_for_pretraining *model = wg__bert_for_pretraining_new(&config, 5);
+    own(&model->module, OWN_MODULE);
     ck_assert_int_eq(wg_weights_get_module(file, &model->module), 0);
-    wg_weights_close(file);
     wg_module_train(&model->module, false);
+    wg_set_grad_enabled(false);
     return model;
 }
 
@@ -168,10 +225,9 @@ static wg_tensor *sequence_of(wg_bert_for_pretraining *model) {
                             &(wg_model_inputs){.ids = ids, .token_type_ids = types, .keep = mask});
 }
 
-START_TEST(bert_of_safetensors_gives_pytorchs_logits) {
+TEST(bert_of_safetensors_gives_pytorchs_logits) {
     convert(fixture("convert/bert"), in_scratch("bert.h5"), NULL);
     wg_bert_for_pretraining *model = load_bert(in_scratch("bert.h5"));
-    wg_set_grad_enabled(false);
     wg_tensor *sequence = sequence_of(model);
     assert_close(sequence, wg_cast(fixture_tensor("bert/sequence"), WG_F32), 1e-5, 1e-5);
     assert_close(wg_model_logits(&(wg_model){.type = &wg_bert_type, .module = &model->module},
@@ -181,101 +237,26 @@ START_TEST(bert_of_safetensors_gives_pytorchs_logits) {
                                    wg__bert_pool(&model->bert->module, sequence, NULL)),
                  wg_cast(fixture_tensor("bert/nsp_logits"), WG_F32), 1e-5, 1e-5);
     wg_set_grad_enabled(true);
-    wg_scope_clear_root();
-    wg_module_free(&model->module);
 }
-END_TEST
 
 static void keep_note(const char *message, void *context) {
     if (strstr(message, "begun anew"))
         snprintf(context, 1024, "%s", message);
 }
 
-START_TEST(a_bare_encoder_gets_heads_and_is_said_to) {
+TEST(a_bare_encoder_gets_heads_and_is_said_to) {
     char said[1024] = "";
     const wg_convert_options options = {.note = keep_note, .context = said};
     convert(fixture("convert/encoder"), in_scratch("encoder.h5"), &options);
     ck_assert_ptr_nonnull(strstr(said, "begun anew: bert.pooler.dense.weight"));
     wg_bert_for_pretraining *model = load_bert(in_scratch("encoder.h5"));
-    wg_set_grad_enabled(false);
     assert_close(sequence_of(model), wg_cast(fixture_tensor("bert/sequence"), WG_F32), 1e-5, 1e-5);
     assert_close(model->predictions->norm->weight, wg_ones(WG_F32, 1, (int64_t[]){16}), 0, 0);
     const double deviation = wg_item(wg_std(model->predictions->dense->weight, WG_ALL, 0, false));
     ck_assert_double_gt(deviation, 0.01);
     ck_assert_double_lt(deviation, 0.03);
     wg_set_grad_enabled(true);
-    wg_scope_clear_root();
-    wg_module_free(&model->module);
 }
-END_TEST
-
-/* Builds the model of a checkpoint's configuration and loads the checkpoint's weights. */
-static void fill(wg_weights *file, wg_module *module) {
-    ck_assert_int_eq(wg_weights_get_module(file, module), 0);
-    wg_weights_close(file);
-    wg_module_train(module, false);
-    wg_set_grad_enabled(false);
-}
-
-static void done_with(wg_module *module) {
-    wg_set_grad_enabled(true);
-    wg_scope_clear_root();
-    wg_module_free(module);
-}
-
-static void assert_t5(const char *path, const char *folder) {
-    wg_model model;
-    wg_weights *file = wg_weights_open(path);
-    ck_assert_int_eq(wg_model_from_json(wg__weights_config(file), 5, &model), 0);
-    fill(file, model.module);
-    wg_tensor *keep = fixture_tensor("%s/keep", folder);
-    const wg_model_inputs inputs = {
-        .ids = fixture_tensor("%s/read", folder),
-        .memory = wg_model_encode(&model, fixture_tensor("%s/ids", folder), keep),
-        .memory_keep = keep};
-    wg_tensor *hidden = wg_model_forward(&model, &inputs);
-    assert_relative(wg_model_logits(&model, hidden, NULL), fixture_tensor("%s/logits", folder),
-                    1e-5);
-    done_with(model.module);
-}
-
-/* Converts to a checkpoint; and to a folder and back. */
-static void check_t5(const char *in, const char *folder) {
-    convert(in, in_scratch("t5.h5"), NULL);
-    assert_t5(in_scratch("t5.h5"), folder);
-    convert(in_scratch("t5.h5"), in_scratch(folder + 3), NULL);
-    convert(in_scratch(folder + 3), in_scratch("again.h5"), NULL);
-    assert_t5(in_scratch("again.h5"), folder);
-}
-
-START_TEST(t5_of_torch_save_and_of_safetensors_gives_pytorchs_logits) {
-    check_t5(fixture("convert/t5_1_0"), "t5/1_0");
-    check_t5(fixture("convert/t5_1_1"), "t5/1_1");
-}
-END_TEST
-
-static void assert_glm(const char *path) {
-    wg_model model;
-    wg_weights *file = wg_weights_open(path);
-    ck_assert_int_eq(wg_model_from_json(wg__weights_config(file), 5, &model), 0);
-    fill(file, model.module);
-    const wg_model_inputs inputs = {.ids = fixture_tensor("glm/ids"),
-                                    .position_ids = fixture_tensor("glm/position_ids"),
-                                    .block_position_ids = fixture_tensor("glm/block_position_ids"),
-                                    .part_a = fixture_tensor("glm/part_a")};
-    wg_tensor *hidden = wg_model_forward(&model, &inputs);
-    assert_relative(wg_model_logits(&model, hidden, NULL), fixture_tensor("glm/logits"), 1e-5);
-    done_with(model.module);
-}
-
-START_TEST(glm_of_torch_save_gives_pytorchs_logits) {
-    convert(fixture("convert/glm"), in_scratch("glm.h5"), NULL);
-    assert_glm(in_scratch("glm.h5"));
-    convert(in_scratch("glm.h5"), in_scratch("folder"), NULL);
-    convert(in_scratch("folder"), in_scratch("again.h5"), NULL);
-    assert_glm(in_scratch("again.h5"));
-}
-END_TEST
 
 /* ---- Tokenizers in GGUF ---- */
 
@@ -286,27 +267,18 @@ static void save_llama(const char *path, wg_tokenizer *tokenizer) {
     config.vocab_size = 300;
     config.bos_token_id = config.eos_token_id = wg_tokenizer_special(tokenizer, WG_TOKEN_END);
     wg_llama *model = wg__llama_new(&config, 1);
-    char *json = wg_model_config_to_json(&wg_llama_type, &config),
-         *text = wg_tokenizer_to_json(tokenizer);
+    own(&model->module, OWN_MODULE);
     wg_checkpoint *file = wg_checkpoint_create(path);
-    wg_checkpoint_put_text(file, "/config", json);
-    wg_checkpoint_put_text(file, "/tokenizer", text);
+    wg_checkpoint_put_text(file, "/config",
+                           owned(wg_model_config_to_json(&wg_llama_type, &config)));
+    wg_checkpoint_put_text(file, "/tokenizer", json_of(owned(tokenizer)));
     wg_checkpoint_put_module(file, "/model", &model->module);
     ck_assert_int_eq(wg_checkpoint_commit(file), 0);
-    wg_text_free(json);
-    wg_text_free(text);
-    wg_tokenizer_free(tokenizer);
-    wg_module_free(&model->module);
 }
 
-static char *tokenizer_of(const char *path) {
-    wg_weights *file = wg_weights_open(path);
-    const char *json = wg__weights_tokenizer(file);
-    wg_tokenizer *tokenizer = json ? wg_tokenizer_from_json(json) : NULL;
-    char *copy = wg_tokenizer_to_json(tokenizer);
-    wg_tokenizer_free(tokenizer);
-    wg_weights_close(file);
-    return copy;
+static const char *tokenizer_of(const char *path) {
+    const char *json = wg__weights_tokenizer(open_weights(path));
+    return json ? json_of(owned(wg_tokenizer_from_json(json))) : NULL;
 }
 
 static void keep_dropped(const char *message, void *context) {
@@ -323,7 +295,7 @@ static bool is_dropped(wg_tokenizer *tokenizer) {
     return dropped;
 }
 
-START_TEST(gguf_keeps_byte_level_bpe_that_llama_cpp_has) {
+TEST(gguf_keeps_byte_level_bpe_that_llama_cpp_has) {
     static const char *const patterns[] = {
         NULL, "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| "
               "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"};
@@ -332,24 +304,16 @@ START_TEST(gguf_keeps_byte_level_bpe_that_llama_cpp_has) {
             .vocabulary_size = 290, .options = {.pattern = patterns[i], .whole_words = i == 1}};
         ck_assert(
             !is_dropped(wg__bpe_train("the lower the newer the lowest newest", -1, &training)));
-        char *before = tokenizer_of(in_scratch("a.h5")), *after = tokenizer_of(in_scratch("c.h5"));
-        ck_assert_ptr_nonnull(after);
-        ck_assert_str_eq(before, after);
-        wg_text_free(before);
-        wg_text_free(after);
+        ck_assert_str_eq(tokenizer_of(in_scratch("c.h5")), tokenizer_of(in_scratch("a.h5")));
     }
 }
-END_TEST
 
-START_TEST(a_tokenizer_that_gguf_does_not_have_is_dropped_with_a_note) {
+TEST(a_tokenizer_that_gguf_does_not_have_is_dropped_with_a_note) {
     ck_assert(is_dropped(wg_byte_new()));
-    wg_weights *file = wg_weights_open(in_scratch("c.h5"));
-    ck_assert_ptr_null(wg__weights_tokenizer(file));
-    wg_weights_close(file);
+    ck_assert_ptr_null(tokenizer_of(in_scratch("c.h5")));
     const wg_bpe_training training = {.vocabulary_size = 290, .options = {.pattern = "\\S+|\\s+"}};
     ck_assert(is_dropped(wg__bpe_train("the lower the newer the lowest newest", -1, &training)));
 }
-END_TEST
 
 /* ---- Several files, and several ends ---- */
 
@@ -358,7 +322,7 @@ static bool is_there(const char *path) {
     return stat(path, &status) == 0;
 }
 
-START_TEST(a_model_goes_through_shards_and_back_bit_for_bit) {
+TEST(a_model_goes_through_shards_and_back_bit_for_bit) {
     const wg_convert_options shards = {.shard_bytes = 4000};
     convert(fixture("convert/llama"), in_scratch("a.h5"), NULL);
     convert(in_scratch("a.h5"), in_scratch("shards"), &shards);
@@ -367,51 +331,37 @@ START_TEST(a_model_goes_through_shards_and_back_bit_for_bit) {
     ck_assert(is_there(in_scratch("shards/model-00001-of-00007.safetensors")));
     ck_assert(is_there(in_scratch("shards/config.json")));
     convert(in_scratch("shards"), in_scratch("b.h5"), NULL);
-    assert_decoder(in_scratch("b.h5"), "llama");
-    wg_weights *a = wg_weights_open(in_scratch("a.h5")), *b = wg_weights_open(in_scratch("b.h5"));
+    assert_decoder(in_scratch("b.h5"), "decoders/llama");
+    wg_weights *a = open_weights(in_scratch("a.h5")), *b = open_weights(in_scratch("b.h5"));
     ck_assert_int_eq(wg_weights_count(a), wg_weights_count(b));
     for (int64_t i = 0; i < wg_weights_count(a); i++)
-        assert_close(wg_weights_read(b, wg_weights_find(b, wg_weights_name(a, i))),
-                     wg_weights_read(a, i), 0, 0);
-    wg_weights_close(a);
-    wg_weights_close(b);
-    convert(in_scratch("a.h5"), in_scratch("shards"),
-            NULL); /* whole again, because it is read first */
+        assert_close(read_weight(b, wg_weights_name(a, i)), wg_weights_read(a, i), 0, 0);
+    /* whole again, because it is read first */
+    convert(in_scratch("a.h5"), in_scratch("shards"), NULL);
     convert(in_scratch("shards"), in_scratch("c.h5"), NULL);
-    assert_decoder(in_scratch("c.h5"), "llama");
+    assert_decoder(in_scratch("c.h5"), "decoders/llama");
 }
-END_TEST
 
 static void join_notes(const char *message, void *context) {
     strncat(context, message, 255);
 }
 
-START_TEST(several_tokens_that_end_a_text_are_noted) {
-    char notes[1024] = "";
-    char *json = NULL;
+TEST(several_tokens_that_end_a_text_are_noted) {
+    char notes[1024] = "", several[2048];
     wg_llama_config config;
     convert(fixture("convert/llama"), in_scratch("a.h5"), NULL);
-    wg_weights *file = wg_weights_open(in_scratch("a.h5"));
-    ck_assert_int_eq(wg_model_config_from_json(&wg_llama_type, wg__weights_config(file), &config),
-                     0);
-    wg_weights_close(file);
-    json = wg_model_config_to_json(&wg_llama_type, &config);
-    char several[2048];
-    const char *key = strstr(json, "\"eos_token_id\": "), *rest = key + strcspn(key, ",\n}");
+    llama_config_of(in_scratch("a.h5"), &config);
+    const char *json = owned(wg_model_config_to_json(&wg_llama_type, &config)),
+               *key = strstr(json, "\"eos_token_id\": "), *rest = key + strcspn(key, ",\n}");
     snprintf(several, sizeof several, "%.*s\"eos_token_id\": [3, 4]%s", (int)(key - json), json,
              rest);
-    wg_text_free(json);
     const wg_convert_options options = {
         .config = write_text("several.json", several), .note = join_notes, .context = notes};
     convert(fixture("convert/llama"), in_scratch("b.h5"), &options);
     ck_assert_ptr_nonnull(strstr(notes, "several eos_token_id; the first one is kept"));
-    file = wg_weights_open(in_scratch("b.h5"));
-    ck_assert_int_eq(wg_model_config_from_json(&wg_llama_type, wg__weights_config(file), &config),
-                     0);
+    llama_config_of(in_scratch("b.h5"), &config);
     ck_assert_int_eq(config.eos_token_id, 3);
-    wg_weights_close(file);
 }
-END_TEST
 
 /* ---- LoRA adapters ---- */
 
@@ -436,7 +386,7 @@ static const char *write_adapter(const char *keys) {
     return folder;
 }
 
-START_TEST(an_adapter_is_added_at_its_scale_or_refused) {
+TEST(an_adapter_is_added_at_its_scale_or_refused) {
     static const struct {
         const char *keys, *message;
         double added;
@@ -447,9 +397,8 @@ START_TEST(an_adapter_is_added_at_its_scale_or_refused) {
         {"\"r\": 2, \"use_qalora\": true", "it has \"use_qalora\"", 0},
         {"\"r\": 4", "lora_A.weight", 0}, /* the tensors are of rank 2 */
     };
-    wg_weights *base = wg_weights_open(fixture("convert/llama"));
-    wg_tensor *before =
-        wg_weights_read(base, wg_weights_find(base, "model.layers.0.self_attn.q_proj.weight"));
+    static const char name[] = "model.layers.0.self_attn.q_proj.weight";
+    wg_tensor *before = read_weight(open_weights(fixture("convert/llama")), name);
     for (size_t i = 0; i < WG_COUNT(cases); i++) {
         const wg_convert_options options = {.adapter = write_adapter(cases[i].keys)};
         const int status =
@@ -459,30 +408,24 @@ START_TEST(an_adapter_is_added_at_its_scale_or_refused) {
             assert_error(WG_ERROR_FORMAT, cases[i].message);
             continue;
         }
-        wg_weights *sum = wg_weights_open(in_scratch("sum.h5"));
-        wg_tensor *after =
-            wg_weights_read(sum, wg_weights_find(sum, "model.layers.0.self_attn.q_proj.weight"));
+        wg_tensor *after = read_weight(open_weights(in_scratch("sum.h5")), name);
         wg_tensor *wanted =
             wg_add(before, wg_mul_scalar(wg_matmul(wg_eye(WG_F32, 16, 2), wg_eye(WG_F32, 2, 16)),
                                          cases[i].added));
         assert_close(after, wanted, 1e-6, 1e-6);
-        wg_weights_close(sum);
     }
-    wg_weights_close(base);
 }
-END_TEST
 
 /* ---- What is refused ---- */
 
 static void refuse(const char *in, const char *out, const wg_convert_options *options,
                    wg_error_code code, const char *message) {
     struct stat status;
-    ck_assert_int_lt(wg_convert(in, out, options, NULL), 0);
-    assert_error(code, message);
+    assert_fails(wg_convert(in, out, options, NULL), code, message);
     ck_assert_int_lt(stat(out, &status), 0);
 }
 
-START_TEST(what_cannot_be_converted_is_refused_with_the_reason) {
+TEST(what_cannot_be_converted_is_refused_with_the_reason) {
     const char *out = in_scratch("out.h5");
     refuse(fixture("convert/gpt/pytorch_model.bin"), in_scratch("out.xyz"), NULL, WG_ERROR_ARGUMENT,
            "none of the suffixes");
@@ -497,9 +440,8 @@ START_TEST(what_cannot_be_converted_is_refused_with_the_reason) {
     refuse(fixture("convert/llama"), out, &(wg_convert_options){.type = WG_WEIGHTS_Q8_0},
            WG_ERROR_ARGUMENT, "f32 or bf16");
 }
-END_TEST
 
-START_TEST(a_model_with_bigrams_is_written_in_no_format_of_others) {
+TEST(a_model_with_bigrams_is_written_in_no_format_of_others) {
     const wg_convert_options options = {
         .config = write_text("bigrams.json",
                              "{\"model_type\": \"llama\", \"vocab_size\": 9, \"hidden_size\": 8, "
@@ -510,9 +452,8 @@ START_TEST(a_model_with_bigrams_is_written_in_no_format_of_others) {
         refuse(fixture("convert/llama"), in_scratch(outs[i]), &options, WG_ERROR_ARGUMENT,
                "a table of bigrams (bigram_vocab_size), which no other program reads");
 }
-END_TEST
 
-START_TEST(a_model_that_is_not_here_or_not_of_its_configuration_is_refused) {
+TEST(a_model_that_is_not_here_or_not_of_its_configuration_is_refused) {
     const char *out = in_scratch("out.h5");
     const wg_convert_options marian = {
         .config = write_text("marian.json", "{\"model_type\": \"marian\"}")};
@@ -536,66 +477,42 @@ START_TEST(a_model_that_is_not_here_or_not_of_its_configuration_is_refused) {
     const wg_convert_options bert = {.config = write_text("bert.json", "{}")};
     refuse(fixture("convert/bert"), out, &bert, WG_ERROR_FORMAT, "vocab_size");
 }
-END_TEST
 
 /* ---- Without memory ---- */
 
-/* Fails every allocation from the n-th on, for every n, until the conversion succeeds. */
-static void convert_without_memory(const char *in, const char *out,
-                                   const wg_convert_options *options) {
-    int64_t n = 0;
-    for (;; n++) {
-        wg__alloc_fail_after(n);
-        const int status = wg_convert(in, out, options, NULL);
-        wg__alloc_fail_after(-1);
-        if (status == 0)
-            break;
-        assert_error(WG_ERROR_MEMORY, "");
-    }
-    assert_no_error();
-    ck_assert_int_gt(n, 20);
+typedef struct conversion {
+    const char *in, *out;
+    wg_convert_options options;
+} conversion;
+
+static bool convert_once(const void *context) {
+    const conversion *c = context;
+    return wg_convert(c->in, c->out, &c->options, NULL) == 0;
 }
 
-START_TEST(a_conversion_without_memory_says_so_and_leaks_nothing) {
-    const wg_convert_options configured = {.config = in_scratch("config.json")};
-    char *json = NULL;
+TEST(a_conversion_without_memory_says_so_and_leaks_nothing) {
     wg_llama_config config;
     convert(fixture("convert/llama"), in_scratch("llama.bin"), NULL);
-    wg_weights *file = wg_weights_open(in_scratch("llama.bin"));
-    ck_assert_int_eq(wg_model_config_from_json(&wg_llama_type, wg__weights_config(file), &config),
-                     0);
-    wg_weights_close(file);
-    write_text("config.json", json = wg_model_config_to_json(&wg_llama_type, &config));
-    wg_text_free(json);
-    convert_without_memory(in_scratch("llama.bin"), in_scratch("a.gguf"), NULL);
-    convert_without_memory(in_scratch("a.gguf"), in_scratch("b.safetensors"), NULL);
-    convert_without_memory(in_scratch("b.safetensors"), in_scratch("c.bin"), &configured);
-    convert_without_memory(fixture("convert/encoder"), in_scratch("folder"), NULL);
-    convert_without_memory(in_scratch("llama.bin"), in_scratch("shards"),
-                           &(wg_convert_options){.shard_bytes = 8000});
+    llama_config_of(in_scratch("llama.bin"), &config);
+    const char *path =
+        write_text("config.json", owned(wg_model_config_to_json(&wg_llama_type, &config)));
+    const conversion conversions[] = {
+        {in_scratch("llama.bin"), in_scratch("a.gguf"), {0}},
+        {in_scratch("a.gguf"), in_scratch("b.safetensors"), {0}},
+        {in_scratch("b.safetensors"), in_scratch("c.bin"), {.config = path}},
+        {fixture("convert/encoder"), in_scratch("folder"), {0}},
+        {in_scratch("llama.bin"), in_scratch("shards"), {.shard_bytes = 8000}},
+    };
+    for (size_t i = 0; i < WG_COUNT(conversions); i++)
+        ck_assert_int_gt(fail_every_allocation(convert_once, &conversions[i]), 20);
 }
-END_TEST
 
 /* ---- A real model ---- */
-
-static void assert_same_file(const char *a, const char *b, long count) {
-    char *bytes[2];
-    const char *const paths[] = {a, b};
-    for (int i = 0; i < 2; i++) {
-        FILE *stream = fopen(paths[i], "rb");
-        bytes[i] = malloc((size_t)count);
-        ck_assert_uint_eq(fread(bytes[i], 1, (size_t)count, stream), (size_t)count);
-        fclose(stream);
-    }
-    ck_assert_int_eq(memcmp(bytes[0], bytes[1], (size_t)count), 0);
-    free(bytes[0]);
-    free(bytes[1]);
-}
 
 /* 260,032 numbers and the header; the tables behind them are never read. */
 enum { STORIES_BYTES = 28 + 4 * 260032 };
 
-START_TEST(stories260k_comes_back_bit_for_bit) {
+TEST(stories260k_comes_back_bit_for_bit) {
     if (!real_data("stories260K/stories260K.bin"))
         return;
     char tokenizer[512];
@@ -605,65 +522,22 @@ START_TEST(stories260k_comes_back_bit_for_bit) {
     convert(in_scratch("a.h5"), in_scratch("b.gguf"), NULL);
     convert(in_scratch("b.gguf"), in_scratch("c.h5"), NULL);
     convert(in_scratch("c.h5"), in_scratch("d.bin"), NULL);
-    assert_same_file(in_scratch("d.bin"), real_data("stories260K/stories260K.bin"), STORIES_BYTES);
-    wg_weights *before = wg_weights_open(in_scratch("a.h5")),
-               *after = wg_weights_open(in_scratch("c.h5"));
-    wg_tokenizer *x = wg_tokenizer_from_json(wg__weights_tokenizer(before)),
-                 *y = wg_tokenizer_from_json(wg__weights_tokenizer(after));
-    char *first = wg_tokenizer_to_json(x), *second = wg_tokenizer_to_json(y);
-    assert_no_error();
-    ck_assert_str_eq(first, second);
-    wg_text_free(first);
-    wg_text_free(second);
-    wg_tokenizer_free(x);
-    wg_tokenizer_free(y);
-    wg_weights_close(before);
-    wg_weights_close(after);
+    assert_same_files(in_scratch("d.bin"), real_data("stories260K/stories260K.bin"), STORIES_BYTES);
+    ck_assert_str_eq(tokenizer_of(in_scratch("c.h5")), tokenizer_of(in_scratch("a.h5")));
 }
-END_TEST
 
 /* Every number is within half a step of its block, scale / 2, and the scale's rounding. */
-START_TEST(quantised_numbers_are_near_those_they_stand_for) {
+TEST(quantised_numbers_are_near_those_they_stand_for) {
     if (!real_data("stories260K/stories260K.bin"))
         return;
     convert(real_data("stories260K/stories260K.bin"), in_scratch("q.gguf"),
             &(wg_convert_options){.type = WG_WEIGHTS_Q8_0});
-    wg_weights *exact = wg_weights_open(real_data("stories260K/stories260K.bin")),
-               *near = wg_weights_open(in_scratch("q.gguf"));
     const char *name = "model.layers.2.self_attn.q_proj.weight";
-    wg_tensor *x = wg_weights_read(exact, wg_weights_find(exact, name)),
-              *y = wg_weights_read(near, wg_weights_find(near, name));
+    wg_tensor *x = read_weight(open_weights(real_data("stories260K/stories260K.bin")), name),
+              *y = read_weight(open_weights(in_scratch("q.gguf")), name);
     assert_no_error();
     const double largest = wg_item(wg_max(wg_abs(x), WG_ALL, false)),
                  error = wg_item(wg_max(wg_abs(wg_sub(x, y)), WG_ALL, false));
     ck_assert_double_gt(error, 0);
     ck_assert_double_lt(error, largest / 127 / 2 * 1.1);
-    wg_weights_close(exact);
-    wg_weights_close(near);
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {
-        the_lists_of_tensors_are_those_of_the_modules,
-        the_lists_of_encoders_with_decoders_are_those_of_the_modules,
-        gpt2_of_torch_save_gives_pytorchs_logits,
-        llama_in_shards_gives_pytorchs_logits_through_every_format,
-        bert_of_safetensors_gives_pytorchs_logits,
-        a_bare_encoder_gets_heads_and_is_said_to,
-        t5_of_torch_save_and_of_safetensors_gives_pytorchs_logits,
-        glm_of_torch_save_gives_pytorchs_logits,
-        gguf_keeps_byte_level_bpe_that_llama_cpp_has,
-        a_tokenizer_that_gguf_does_not_have_is_dropped_with_a_note,
-        a_model_goes_through_shards_and_back_bit_for_bit,
-        several_tokens_that_end_a_text_are_noted,
-        an_adapter_is_added_at_its_scale_or_refused,
-        what_cannot_be_converted_is_refused_with_the_reason,
-        a_model_with_bigrams_is_written_in_no_format_of_others,
-        a_model_that_is_not_here_or_not_of_its_configuration_is_refused,
-        a_conversion_without_memory_says_so_and_leaks_nothing,
-        stories260k_comes_back_bit_for_bit,
-        quantised_numbers_are_near_those_they_stand_for,
-    };
-    add_suite("convert", tests);
 }

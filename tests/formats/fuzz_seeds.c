@@ -23,18 +23,15 @@ static const char *format_name(int index) {
 }
 
 static void run_seed(const char *path, const char *name) {
-    FILE *stream = fopen(path, "rb");
-    ck_assert_ptr_nonnull(stream);
-    static uint8_t bytes[1 << 20];
-    const size_t count = fread(bytes, 1, sizeof bytes, stream);
-    fclose(stream);
+    const bytes seed = read_bytes(path);
     if (name)
-        wg__fuzz_weights(name, bytes, count);
+        wg__fuzz_weights(name, seed.data, seed.count);
     else
-        wg__fuzz_data(bytes, count);
+        wg__fuzz_data(seed.data, seed.count);
+    free(seed.data);
 }
 
-START_TEST(seeds_are_read_or_refused) {
+TEST_OF_EACH(seeds_are_read_or_refused, WG_COUNT(formats), format_name) {
     char folder[1024], path[2048];
     snprintf(folder, sizeof folder, "%s/../fuzz/seeds/%s", fixture(""), formats[_i].format);
     DIR *directory = opendir(folder);
@@ -49,10 +46,4 @@ START_TEST(seeds_are_read_or_refused) {
     }
     closedir(directory);
     ck_assert_int_gt(count, 0);
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {seeds_are_read_or_refused};
-    add_suite_of_each("fuzz_seeds", tests, WG_COUNT(formats), format_name);
 }

@@ -20,7 +20,7 @@ static void write_one(const char *path, const char *name) {
     ck_assert_int_eq(wg_weights_commit(writer), 0);
 }
 
-START_TEST(shards_are_read_by_their_index_which_must_be_right) {
+TEST(shards_are_read_by_their_index_which_must_be_right) {
     const struct {
         const char *index, *message;
     } cases[] = {
@@ -35,18 +35,11 @@ START_TEST(shards_are_read_by_their_index_which_must_be_right) {
         {"{}", "no weight_map"},
         {"{", "no JSON"},
     };
-    write_one(in_scratch("1.safetensors"), "x");
-    char folder[512];
-    snprintf(folder, sizeof folder, "%s", scratch());
     for (size_t i = 0; i < WG_COUNT(cases); i++) {
-        char path[640];
-        snprintf(path, sizeof path, "%s/1.safetensors", folder);
-        write_one(path, "x");
-        snprintf(path, sizeof path, "%s/2.safetensors", folder);
-        write_one(path, "y");
-        snprintf(path, sizeof path, "%s/model.safetensors.index.json", folder);
-        write_file(path, cases[i].index, strlen(cases[i].index));
-        wg_weights *file = wg_weights_open(folder);
+        write_one(in_scratch("1.safetensors"), "x");
+        write_one(in_scratch("2.safetensors"), "y");
+        write_text("model.safetensors.index.json", cases[i].index);
+        wg_weights *file = owned(wg_weights_open(scratch()));
         if (cases[i].message) {
             ck_assert_ptr_null(file);
             assert_error(WG_ERROR_FORMAT, cases[i].message);
@@ -55,22 +48,18 @@ START_TEST(shards_are_read_by_their_index_which_must_be_right) {
         assert_no_error();
         for (int64_t j = 0; j < wg_weights_count(file); j++)
             ck_assert_double_eq(wg_at(wg_weights_read(file, j), (int64_t[]){1}), 1);
-        wg_weights_close(file);
     }
 }
-END_TEST
 
-START_TEST(an_index_that_is_cut_short_is_refused_wherever_it_is_cut) {
+TEST(an_index_that_is_cut_short_is_refused_wherever_it_is_cut) {
     static const char index[] = "{\"metadata\": {\"total_size\": 16}, \"weight_map\": "
                                 "{\"x\": \"1.safetensors\", \"y\": \"2.safetensors\"}}";
     write_one(in_scratch("1.safetensors"), "x");
     write_one(in_scratch("2.safetensors"), "y");
-    const char *path = in_scratch("model.safetensors.index.json");
-    write_file(path, index, strlen(index));
+    const char *path = write_text("model.safetensors.index.json", index);
     ck_assert(reads_whole(path));
     cut_everywhere(path, "index.json");
 }
-END_TEST
 
 /* ---- Written ---- */
 
@@ -100,7 +89,7 @@ static void assert_file_is(const char *path, const char *text) {
 /* The shards of huggingface_hub's split_torch_state_dict_into_shards: a tensor that is too large
  * gets a file of its own at once, and the file before is filled further. The index is Python's
  * json.dumps(index, indent=2, sort_keys=True) and a newline. */
-START_TEST(shards_and_their_index_are_those_of_hugging_face) {
+TEST(shards_and_their_index_are_those_of_hugging_face) {
     write_one(in_scratch("model.safetensors"), "old"); /* would be read before the index */
     ck_assert_int_eq(write_shards(in_scratch("model.safetensors"), 16), 0);
     assert_file_is(in_scratch("model.safetensors.index.json"),
@@ -110,7 +99,7 @@ START_TEST(shards_and_their_index_are_those_of_hugging_face) {
                    "    \"c\": \"model-00001-of-00003.safetensors\",\n"
                    "    \"d\": \"model-00002-of-00003.safetensors\"\n  }\n}\n");
     ck_assert_int_ne(access(in_scratch("model.safetensors"), F_OK), 0);
-    wg_weights *file = wg_weights_open(scratch());
+    wg_weights *file = owned(wg_weights_open(scratch()));
     assert_no_error();
     ck_assert_int_eq(wg_weights_count(file), 4);
     for (int64_t i = 0; i < 4; i++) {
@@ -118,39 +107,33 @@ START_TEST(shards_and_their_index_are_those_of_hugging_face) {
         ck_assert_int_eq(last, strcmp(wg_weights_name(file, i), "c") == 0 ? 5 : 1);
         ck_assert_double_eq(wg_at(wg_weights_read(file, i), (int64_t[]){last}), (double)last);
     }
-    wg_weights_close(file);
 }
-END_TEST
 
-START_TEST(what_fits_into_one_file_is_one_without_an_index) {
+TEST(what_fits_into_one_file_is_one_without_an_index) {
     ck_assert_int_eq(write_shards(in_scratch("model.safetensors"), 48), 0);
     ck_assert_int_eq(access(in_scratch("model.safetensors"), R_OK), 0);
     ck_assert_int_ne(access(in_scratch("model.safetensors.index.json"), F_OK), 0);
-    ck_assert_ptr_null(begin_shards(in_scratch("x.h5"), "hdf5", 16));
-    assert_error(WG_ERROR_ARGUMENT, "hdf5 is written as one file");
-    ck_assert_ptr_null(begin_shards(in_scratch("x.safetensors"), "safetensors", -1));
-    assert_error(WG_ERROR_ARGUMENT, "shards of -1 bytes");
+    assert_null(begin_shards(in_scratch("x.h5"), "hdf5", 16), WG_ERROR_ARGUMENT,
+                "hdf5 is written as one file");
+    assert_null(begin_shards(in_scratch("x.safetensors"), "safetensors", -1), WG_ERROR_ARGUMENT,
+                "shards of -1 bytes");
 }
-END_TEST
 
-START_TEST(unfinished_shards_leave_the_old_ones) {
+TEST(unfinished_shards_leave_the_old_ones) {
     ck_assert_int_eq(write_shards(in_scratch("model.safetensors"), 16), 0);
     wg_weights_writer *writer = begin_shards(in_scratch("model.safetensors"), "safetensors", 16);
     wg_weights_put(writer, 0, wg_arange(WG_F32, 5, 7, 1));
-    ck_assert_int_eq(wg_weights_commit(writer), -1);
-    assert_error(WG_ERROR_STATE, "c was announced and not written");
-    wg_weights *file = wg_weights_open(scratch());
+    assert_fails(wg_weights_commit(writer), WG_ERROR_STATE, "c was announced and not written");
+    wg_weights *file = owned(wg_weights_open(scratch()));
     assert_no_error();
     const int64_t d = wg_weights_find(file, "d");
     ck_assert_double_eq(wg_at(wg_weights_read(file, d), (int64_t[]){1}), 1);
-    wg_weights_close(file);
     ck_assert_int_eq(files_in(scratch()), 4);
 }
-END_TEST
 
 /* Stale shards are removed, as transformers' save_pretrained does; files with similar names
  * stay. */
-START_TEST(shards_of_an_earlier_write_are_removed) {
+TEST(shards_of_an_earlier_write_are_removed) {
     static const char *const others[] = {"model2-00001-of-00002.safetensors",
                                          "model-0001-of-00002.safetensors",
                                          "model-00001-of-00002.safetensors.bak", "model.bin"};
@@ -166,17 +149,4 @@ START_TEST(shards_of_an_earlier_write_are_removed) {
     ck_assert_int_eq(files_in(scratch()), 1 + (int)WG_COUNT(others));
     for (size_t i = 0; i < WG_COUNT(others); i++)
         ck_assert_int_eq(access(in_scratch(others[i]), R_OK), 0);
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {
-        shards_are_read_by_their_index_which_must_be_right,
-        an_index_that_is_cut_short_is_refused_wherever_it_is_cut,
-        shards_and_their_index_are_those_of_hugging_face,
-        what_fits_into_one_file_is_one_without_an_index,
-        unfinished_shards_leave_the_old_ones,
-        shards_of_an_earlier_write_are_removed,
-    };
-    add_suite("shards", tests);
 }

@@ -95,7 +95,18 @@ static void path_of(const wg_model *model, const wg_tensor *x, char *path, size_
     wg_state_dict_free(state);
 }
 
-START_TEST(a_tied_tensor_that_differs_in_the_file_is_refused) {
+static int model_count(void) {
+    int count = 0;
+    while (wg_model_type_at(count))
+        count++;
+    return count;
+}
+
+static const char *model_name(int index) {
+    return wg_model_type_at(index)->name;
+}
+
+TEST_OF_EACH(a_tied_tensor_that_differs_in_the_file_is_refused, model_count(), model_name) {
     const wg_model_type *type = wg_model_type_at(_i);
     char json[2048], original[160];
     wg_model model;
@@ -117,10 +128,9 @@ START_TEST(a_tied_tensor_that_differs_in_the_file_is_refused) {
     }
     wg_model_free(&model);
 }
-END_TEST
 
 /* What says that the head is one of its own, and what a file must have then. */
-START_TEST(a_head_of_a_llama_is_kept_if_the_configuration_unties_it) {
+TEST(a_head_of_a_llama_is_kept_if_the_configuration_unties_it) {
     static const char sizes[] = "{\"model_type\": \"llama\", \"vocab_size\": 48, \"hidden_size\": "
                                 "16, \"intermediate_size\": 24, \"num_hidden_layers\": 2, "
                                 "\"num_attention_heads\": 4, \"num_key_value_heads\": 2, "
@@ -130,50 +140,27 @@ START_TEST(a_head_of_a_llama_is_kept_if_the_configuration_unties_it) {
     const char *out = in_scratch("out.h5");
     snprintf(json, sizeof json, sizes, "true");
     const wg_convert_options tied = {.config = write_text("tied.json", json)};
-    ck_assert_int_lt(wg_convert(fixture("convert/llama"), out, &tied, NULL), 0);
-    assert_error(WG_ERROR_FORMAT,
+    assert_fails(wg_convert(fixture("convert/llama"), out, &tied, NULL), WG_ERROR_FORMAT,
                  "lm_head.weight differs from model.embed_tokens.weight, though the configuration "
                  "ties them: set \"tie_word_embeddings\": false in config.json");
     snprintf(json, sizeof json, sizes, "false");
     const wg_convert_options untied = {.config = write_text("untied.json", json)};
     ck_assert_int_eq(wg_convert(fixture("convert/llama"), out, &untied, NULL), 0);
-    wg_weights *file = wg_weights_open(out);
+    wg_weights *file = owned(wg_weights_open(out));
     ck_assert_int_ge(wg_weights_find(file, "lm_head.weight"), 0);
-    wg_weights_close(file);
 }
-END_TEST
 
-START_TEST(a_head_of_its_own_that_is_not_in_the_file_is_missing) {
+TEST(a_head_of_its_own_that_is_not_in_the_file_is_missing) {
     char json[2048];
     wg_model model;
     make_model(wg_model_type_find("llama"), json, sizeof json, &model);
-    char *text = wg_model_config_json(&model), *tied = strstr(text, "true");
+    char *text = owned(wg_model_config_json(&model)), *tied = strstr(text, "true");
     memcpy(tied, "null", 4); /* left out: a head of its own */
     write_with_copy(in_scratch("a.safetensors"), "safetensors", json, &model,
                     "model.layers.0.self_attn.rotary_emb.inv_freq",
                     tensor_at(&model, "model.norm.weight"), 0);
     const wg_convert_options options = {.config = write_text("untied.json", text)};
-    ck_assert_int_lt(wg_convert(in_scratch("a.safetensors"), in_scratch("out.h5"), &options, NULL),
-                     0);
-    assert_error(WG_ERROR_NOT_FOUND, "lm_head.weight");
-    wg_text_free(text);
+    assert_fails(wg_convert(in_scratch("a.safetensors"), in_scratch("out.h5"), &options, NULL),
+                 WG_ERROR_NOT_FOUND, "lm_head.weight");
     wg_model_free(&model);
-}
-END_TEST
-
-static const char *model_name(int index) {
-    return wg_model_type_at(index) ? wg_model_type_at(index)->name : NULL;
-}
-
-SUITES {
-    const TTest *const of_each[] = {a_tied_tensor_that_differs_in_the_file_is_refused};
-    const TTest *const tests[] = {
-        a_head_of_a_llama_is_kept_if_the_configuration_unties_it,
-        a_head_of_its_own_that_is_not_in_the_file_is_missing,
-    };
-    int count = 0;
-    while (wg_model_type_at(count))
-        count++;
-    add_suite_of_each("tied tensors of each model", of_each, count, model_name);
-    add_suite("tied tensors", tests);
 }
