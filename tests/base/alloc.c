@@ -26,7 +26,7 @@ static int64_t asked(void) {
 
 /* ---- Use and reuse ---- */
 
-START_TEST(freed_blocks_are_used_again) {
+TEST(freed_blocks_are_used_again) {
     wg_scope scope;
     int64_t asked = 0;
     for (int i = 0; i < 5; i++) {
@@ -38,9 +38,8 @@ START_TEST(freed_blocks_are_used_again) {
     }
     ck_assert_int_eq(wg_alloc_get_stats().system_allocations, asked);
 }
-END_TEST
 
-START_TEST(the_counters_tell_what_is_in_use) {
+TEST(the_counters_tell_what_is_in_use) {
     wg_alloc_stats before = wg_alloc_get_stats();
     wg_tensor *x = wg_keep(wg_zeros(WG_F32, WG_DIMS(1000)));
     wg_alloc_stats during = wg_alloc_get_stats();
@@ -55,9 +54,8 @@ START_TEST(the_counters_tell_what_is_in_use) {
     wg__alloc_trim();
     ck_assert_int_eq(wg_alloc_get_stats().cached_bytes, 0);
 }
-END_TEST
 
-START_TEST(trimming_leaves_neighbours_of_what_it_gives_back_alone) {
+TEST(trimming_leaves_neighbours_of_what_it_gives_back_alone) {
     enum { COUNT = 24, SIZE = 300000 };
     signed char *blocks[COUNT];
     for (int round = 0; round < 3; round++) {
@@ -84,9 +82,8 @@ START_TEST(trimming_leaves_neighbours_of_what_it_gives_back_alone) {
         wg__alloc_trim();
     }
 }
-END_TEST
 
-START_TEST(blocks_are_aligned_whatever_their_size) {
+TEST(blocks_are_aligned_whatever_their_size) {
     for (size_t size = 0; size < 5000; size += 7) {
         void *block = wg__alloc(size);
         ck_assert_uint_eq((uintptr_t)block % 64, 0);
@@ -101,9 +98,8 @@ START_TEST(blocks_are_aligned_whatever_their_size) {
     }
     wg__free(NULL);
 }
-END_TEST
 
-START_TEST(the_hook_fails_the_allocation_after_n) {
+TEST(the_hook_fails_the_allocation_after_n) {
     wg__alloc_fail_after(2);
     void *first = wg__alloc(10), *second = wg__alloc(10), *third = wg__alloc(10);
     ck_assert(first && second && !third);
@@ -117,9 +113,8 @@ START_TEST(the_hook_fails_the_allocation_after_n) {
     wg__free(second);
     wg__free(fourth);
 }
-END_TEST
 
-START_TEST(calloc_gives_zeros_and_sees_overflow) {
+TEST(calloc_gives_zeros_and_sees_overflow) {
     unsigned char *block = wg__alloc(100);
     memset(block, 0xff, 100);
     wg__free(block);
@@ -127,16 +122,13 @@ START_TEST(calloc_gives_zeros_and_sees_overflow) {
     for (int i = 0; i < 100; i++)
         ck_assert_int_eq(block[i], 0);
     wg__free(block);
-    ck_assert_ptr_null(wg__calloc(SIZE_MAX / 2, 3));
-    assert_error(WG_ERROR_MEMORY, "no memory");
-    ck_assert_ptr_null(wg__alloc(SIZE_MAX));
-    assert_error(WG_ERROR_MEMORY, "no memory");
+    assert_null(wg__calloc(SIZE_MAX / 2, 3), WG_ERROR_MEMORY, "no memory");
+    assert_null(wg__alloc(SIZE_MAX), WG_ERROR_MEMORY, "no memory");
 }
-END_TEST
 
 /* ---- Large blocks are cut to measure, and merge ---- */
 
-START_TEST(large_blocks_are_as_large_as_was_asked_for) {
+TEST(large_blocks_are_as_large_as_was_asked_for) {
     for (size_t size = 100000; size < 100 * (size_t)MIB; size = size * 7 / 4) {
         const int64_t before = wg_alloc_get_stats().live_bytes;
         void *block = wg__alloc(size);
@@ -145,9 +137,8 @@ START_TEST(large_blocks_are_as_large_as_was_asked_for) {
         wg__free(block);
     }
 }
-END_TEST
 
-START_TEST(a_large_block_is_cut_for_smaller_ones) {
+TEST(a_large_block_is_cut_for_smaller_ones) {
     enum { PARTS = 7 };
     void *parts[PARTS];
     wg__free(wg__alloc(8 * MIB));
@@ -158,11 +149,10 @@ START_TEST(a_large_block_is_cut_for_smaller_ones) {
     for (int i = 0; i < PARTS; i++)
         wg__free(parts[i]);
 }
-END_TEST
 
 /* The blocks are freed in different orders. The wall keeps them from merging with the memory behind
  * them. */
-START_TEST(neighbours_that_are_freed_serve_a_larger_block) {
+TEST(neighbours_that_are_freed_serve_a_larger_block) {
     static const int orders[][4] = {{0, 1, 2, 3}, {3, 2, 1, 0}, {0, 2, 1, 3}, {1, 3, 0, 2}};
     char *parts[4];
     for (size_t k = 0; k < WG_COUNT(orders); k++) {
@@ -179,9 +169,8 @@ START_TEST(neighbours_that_are_freed_serve_a_larger_block) {
         wg__free(wall);
     }
 }
-END_TEST
 
-START_TEST(the_lowest_piece_that_fits_is_taken) {
+TEST(the_lowest_piece_that_fits_is_taken) {
     char *large = wg__alloc(4 * MIB), *wall = wg__alloc(MIB), *small = wg__alloc(MIB),
          *end = wg__alloc(3 * MIB / 2);
     wg__free(large);
@@ -194,11 +183,10 @@ START_TEST(the_lowest_piece_that_fits_is_taken) {
     wg__free(wall);
     wg__free(end);
 }
-END_TEST
 
 /* As in mixed precision, where two bf16 tensors take the place of an f32 tensor that was freed. The
  * block `wall` stays allocated, so that the freed place cannot grow. */
-START_TEST(the_place_of_a_block_holds_two_of_half_its_size) {
+TEST(the_place_of_a_block_holds_two_of_half_its_size) {
     for (size_t half = 65536; half < 20 * (size_t)MIB; half = (half * 7 / 4 + 63) / 64 * 64) {
         char *whole = wg__alloc(2 * half), *wall = wg__alloc(half);
         wg__free(whole);
@@ -210,7 +198,6 @@ START_TEST(the_place_of_a_block_holds_two_of_half_its_size) {
         wg__free(wall);
     }
 }
-END_TEST
 
 /* The pattern of training: activations are allocated, then freed in reverse order while gradients
  * are allocated and freed. */
@@ -235,7 +222,7 @@ static void take_a_step(char **places, int64_t *peak) {
     *peak = wg_alloc_get_stats().peak_bytes;
 }
 
-START_TEST(little_more_is_held_than_was_ever_in_use) {
+TEST(little_more_is_held_than_was_ever_in_use) {
     char *places[24];
     int64_t peak = 0;
     wg__alloc_trim();
@@ -244,9 +231,8 @@ START_TEST(little_more_is_held_than_was_ever_in_use) {
     const wg_alloc_stats after = wg_alloc_get_stats();
     ck_assert_int_le(after.cached_bytes, peak + peak / 8 + 2 * MIB);
 }
-END_TEST
 
-START_TEST(equal_steps_find_their_blocks_where_those_before_were) {
+TEST(equal_steps_find_their_blocks_where_those_before_were) {
     char *first[24], *later[24];
     int64_t peak;
     take_a_step(first, &peak);
@@ -257,7 +243,6 @@ START_TEST(equal_steps_find_their_blocks_where_those_before_were) {
     }
     ck_assert_int_eq(asked(), before);
 }
-END_TEST
 
 /* ---- What the system gets back ---- */
 
@@ -267,7 +252,7 @@ static char *full_block(size_t size) {
     return memset(block, 1, size);
 }
 
-START_TEST(trimming_gives_memory_back_between_blocks_and_above_them) {
+TEST(trimming_gives_memory_back_between_blocks_and_above_them) {
     enum { SIZE = 40 * MIB, MARGIN = 6 * MIB };
     char *between = full_block(SIZE), *wall = full_block(MIB), *above = full_block(SIZE);
     int64_t before = wg__resident_bytes();
@@ -281,10 +266,9 @@ START_TEST(trimming_gives_memory_back_between_blocks_and_above_them) {
     ck_assert(wall[0] == 1 && wall[MIB - 1] == 1);
     wg__free(wall);
 }
-END_TEST
 
 /* A request of this size counts as one call of the system. */
-START_TEST(memory_that_was_given_back_is_asked_for_again) {
+TEST(memory_that_was_given_back_is_asked_for_again) {
     char *block = full_block(4 * MIB), *wall = full_block(MIB);
     wg__free(block);
     wg__alloc_trim();
@@ -296,13 +280,12 @@ START_TEST(memory_that_was_given_back_is_asked_for_again) {
     }
     wg__free(wall);
 }
-END_TEST
 
 #ifndef WG__POISONS /* the shadow memory has more addresses than any limit leaves */
 
 /* The limit leaves addresses for each request, but not for all that the allocator would like to
  * reserve. */
-START_TEST(a_limit_on_addresses_is_lived_with) {
+TEST(a_limit_on_addresses_is_lived_with) {
     struct rlimit was, limited;
     wg__alloc_trim();
     getrlimit(RLIMIT_AS, &was);
@@ -316,19 +299,17 @@ START_TEST(a_limit_on_addresses_is_lived_with) {
         return;
     }
     char *first = full_block(100 * MIB), *second = full_block(100 * MIB);
-    ck_assert_ptr_null(wg__alloc(200 * (size_t)MIB));
-    assert_error(WG_ERROR_MEMORY, "no memory for 209715200 bytes");
+    assert_null(wg__alloc(200 * (size_t)MIB), WG_ERROR_MEMORY, "no memory for 209715200 bytes");
     wg__free(first);
     wg__free(second);
     wg__free(full_block(200 * MIB)); /* after the first two were freed */
     ck_assert_int_eq(setrlimit(RLIMIT_AS, &was), 0);
     wg__alloc_trim();
 }
-END_TEST
 
 #else
 
-START_TEST(the_sanitizer_sees_reads_past_a_block_and_of_freed_ones) {
+TEST(the_sanitizer_sees_reads_past_a_block_and_of_freed_ones) {
     for (size_t size = 10; size < 20 * (size_t)MIB; size = size * 5 / 2) {
         char *block = wg__alloc(size), *next = wg__alloc(size);
         ck_assert_ptr_null(__asan_region_is_poisoned(block, size));
@@ -341,13 +322,12 @@ START_TEST(the_sanitizer_sees_reads_past_a_block_and_of_freed_ones) {
         wg__free(next);
     }
 }
-END_TEST
 
 #endif
 
 /* ---- Failures ---- */
 
-START_TEST(any_allocation_of_many_may_fail) {
+TEST(any_allocation_of_many_may_fail) {
     static const size_t sizes[] = {100, 200000, 3 * MIB, 70000, 5000, 40 * MIB};
     enum { COUNT = WG_COUNT(sizes) };
     void *blocks[COUNT];
@@ -365,7 +345,6 @@ START_TEST(any_allocation_of_many_may_fail) {
         ck_assert_int_eq(wg_alloc_get_stats().live_bytes, before.live_bytes);
     }
 }
-END_TEST
 
 /* ---- Threads ---- */
 
@@ -420,7 +399,7 @@ static void *take_and_give_at_random(void *argument) {
     return NULL;
 }
 
-START_TEST(blocks_of_threads_do_not_meet) {
+TEST(blocks_of_threads_do_not_meet) {
     static holder holders[3];
     pthread_t threads[3];
     const int64_t before = wg_alloc_get_stats().live_bytes;
@@ -437,7 +416,6 @@ START_TEST(blocks_of_threads_do_not_meet) {
     wg__alloc_trim();
     ck_assert_int_eq(wg_alloc_get_stats().cached_bytes, 0);
 }
-END_TEST
 
 /* ---- Small blocks, which threads keep for themselves ---- */
 
@@ -466,16 +444,15 @@ static void run_in_a_thread(void *(*body)(void *), void *argument) {
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
 }
 
-START_TEST(a_thread_leaves_its_blocks_to_the_others) {
+TEST(a_thread_leaves_its_blocks_to_the_others) {
     void *blocks[MANY];
     run_in_a_thread(take_and_free_many, blocks);
     const int64_t before = asked();
     take_and_free_many(blocks);
     ck_assert_int_eq(asked(), before);
 }
-END_TEST
 
-START_TEST(what_one_thread_takes_another_may_free) {
+TEST(what_one_thread_takes_another_may_free) {
     void *blocks[MANY];
     const wg_alloc_stats before = wg_alloc_get_stats();
     take_many(blocks);
@@ -487,10 +464,9 @@ START_TEST(what_one_thread_takes_another_may_free) {
     ck_assert_int_eq(wg_alloc_get_stats().live_blocks, before.live_blocks);
     ck_assert_int_eq(wg_alloc_get_stats().live_bytes, before.live_bytes);
 }
-END_TEST
 
 /* A thread that frees more than it allocates keeps no more than its limit. */
-START_TEST(blocks_come_back_from_the_thread_that_frees_them) {
+TEST(blocks_come_back_from_the_thread_that_frees_them) {
     void *blocks[MANY];
     int64_t before = 0;
     for (int round = 0; round < 20; round++) {
@@ -503,18 +479,15 @@ START_TEST(blocks_come_back_from_the_thread_that_frees_them) {
     wg__alloc_trim();
     ck_assert_int_eq(wg_alloc_get_stats().cached_bytes, 0);
 }
-END_TEST
 
 /* Sizes are multiplied in one place, which finds what overflows. */
-START_TEST(arrays_of_impossible_sizes_are_refused) {
+TEST(arrays_of_impossible_sizes_are_refused) {
     static const struct {
         int64_t count;
         size_t size;
     } bad[] = {{-1, 1}, {INT64_MAX, 16}, {INT64_MAX / 4, SIZE_MAX / 2}, {INT64_C(1) << 61, 8}};
-    for (size_t i = 0; i < WG_COUNT(bad); i++) {
-        ck_assert_ptr_null(wg__alloc_array(bad[i].count, bad[i].size));
-        assert_error(WG_ERROR_MEMORY, "no memory for");
-    }
+    for (size_t i = 0; i < WG_COUNT(bad); i++)
+        assert_null(wg__alloc_array(bad[i].count, bad[i].size), WG_ERROR_MEMORY, "no memory for");
     ck_assert_int_eq(wg__times(3, INT64_C(1) << 40), INT64_C(3) << 40);
     ck_assert_int_eq(wg__times(0, INT64_MAX), 0);
     static const int64_t unlike[][2] = {
@@ -522,49 +495,13 @@ START_TEST(arrays_of_impossible_sizes_are_refused) {
     for (size_t i = 0; i < WG_COUNT(unlike); i++) {
         const int64_t product = wg__times(unlike[i][0], unlike[i][1]);
         ck_assert_int_eq(wg__times(product, 8), product); /* which larger factors leave as it is */
-        ck_assert_ptr_null(wg__alloc_array(product + 1, 16));
-        assert_error(WG_ERROR_MEMORY, "no memory for");
+        assert_null(wg__alloc_array(product + 1, 16), WG_ERROR_MEMORY, "no memory for");
     }
-    ck_assert_ptr_null(wg__calloc(SIZE_MAX, 1));
-    assert_error(WG_ERROR_MEMORY, "no memory for");
+    assert_null(wg__calloc(SIZE_MAX, 1), WG_ERROR_MEMORY, "no memory for");
     int64_t capacity = INT64_MAX / 2 + 1;
     void *none = NULL;
-    ck_assert_int_eq(wg__reserve(&none, 0, &capacity, INT64_MAX, 16), -1);
-    assert_error(WG_ERROR_MEMORY, "no memory for");
+    assert_fails(wg__reserve(&none, 0, &capacity, INT64_MAX, 16), WG_ERROR_MEMORY, "no memory for");
     void *block = wg__alloc_array(0, 8);
     ck_assert_ptr_nonnull(block);
     wg__free(block);
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {
-        freed_blocks_are_used_again,
-        the_counters_tell_what_is_in_use,
-        trimming_leaves_neighbours_of_what_it_gives_back_alone,
-        blocks_are_aligned_whatever_their_size,
-        the_hook_fails_the_allocation_after_n,
-        calloc_gives_zeros_and_sees_overflow,
-        large_blocks_are_as_large_as_was_asked_for,
-        a_large_block_is_cut_for_smaller_ones,
-        neighbours_that_are_freed_serve_a_larger_block,
-        the_lowest_piece_that_fits_is_taken,
-        the_place_of_a_block_holds_two_of_half_its_size,
-        little_more_is_held_than_was_ever_in_use,
-        equal_steps_find_their_blocks_where_those_before_were,
-        trimming_gives_memory_back_between_blocks_and_above_them,
-        memory_that_was_given_back_is_asked_for_again,
-#ifndef WG__POISONS
-        a_limit_on_addresses_is_lived_with,
-#else
-        the_sanitizer_sees_reads_past_a_block_and_of_freed_ones,
-#endif
-        any_allocation_of_many_may_fail,
-        blocks_of_threads_do_not_meet,
-        a_thread_leaves_its_blocks_to_the_others,
-        what_one_thread_takes_another_may_free,
-        blocks_come_back_from_the_thread_that_frees_them,
-        arrays_of_impossible_sizes_are_refused,
-    };
-    add_suite("alloc", tests);
 }

@@ -25,7 +25,7 @@ static void assert_is_alone(wg_group *group) {
     wg_group_abort(group, "a group of one goes on");
 }
 
-START_TEST(a_process_that_was_started_alone_is_a_group_of_one) {
+TEST(a_process_that_was_started_alone_is_a_group_of_one) {
     wg_group *group = wg_group_join();
     ck_assert_ptr_nonnull(group);
     assert_is_alone(group);
@@ -33,32 +33,21 @@ START_TEST(a_process_that_was_started_alone_is_a_group_of_one) {
     assert_is_alone(NULL);
     wg_group_leave(NULL);
 }
-END_TEST
 
-START_TEST(it_agrees_with_itself_and_keeps_its_errors) {
+TEST(it_agrees_with_itself_and_keeps_its_errors) {
     wg_group *group = wg_group_join();
     ck_assert_int_eq(wg__group_agree(group, "the corpus", "a text"), 0);
     ck_assert_int_eq(wg_group_check(group, 0), 0);
     assert_no_error();
-    ck_assert_int_eq(wg_group_check(group, wg_fail(WG_ERROR_IO, "disk", "it is full")), -1);
-    assert_error(WG_ERROR_IO, "disk: it is full");
+    assert_fails(wg_group_check(group, wg_fail(WG_ERROR_IO, "disk", "it is full")), WG_ERROR_IO,
+                 "disk: it is full");
     wg_group_leave(group);
 }
-END_TEST
 
 /* As under the mpirun of another MPI, where each process would think itself alone and all would
  * write the same files. */
-START_TEST(one_of_several_processes_that_sees_no_other_is_refused) {
+TEST(one_of_several_processes_that_sees_no_other_is_refused) {
     setenv("SLURM_STEP_NUM_TASKS", "3", 1);
-    ck_assert_ptr_null(wg_group_join());
-    assert_error(WG_ERROR_STATE, "one of 3 processes");
+    assert_null(wg_group_join(), WG_ERROR_STATE, "one of 3 processes");
     unsetenv("SLURM_STEP_NUM_TASKS");
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {a_process_that_was_started_alone_is_a_group_of_one,
-                                  it_agrees_with_itself_and_keeps_its_errors,
-                                  one_of_several_processes_that_sees_no_other_is_refused};
-    add_suite("group", tests);
 }

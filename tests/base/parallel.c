@@ -37,19 +37,17 @@ static void assert_each_once(int threads, int64_t count, int64_t grain) {
                       atomic_load(&s.times[i]));
 }
 
-START_TEST(every_chunk_is_run_once) {
+TEST(every_chunk_is_run_once) {
     static const int64_t counts[] = {0, 1, 2, 7, 64, MOST}, grains[] = {1, 3, 64, 2000};
     for (int threads = 1; threads <= 5; threads++)
         for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
             for (size_t g = 0; g < sizeof grains / sizeof *grains; g++)
                 assert_each_once(threads, counts[c], grains[g]);
 }
-END_TEST
 
-START_TEST(hundreds_of_threads_run_every_chunk_once) {
+TEST(hundreds_of_threads_run_every_chunk_once) {
     assert_each_once(300, MOST, 1);
 }
-END_TEST
 
 /* The first chunk is long: it waits for all others, some of which its own thread would have run. */
 static void wait_or_count(int64_t begin, int64_t end, void *context) {
@@ -61,13 +59,12 @@ static void wait_or_count(int64_t begin, int64_t end, void *context) {
         sched_yield();
 }
 
-START_TEST(a_thread_that_has_done_its_own_helps_the_others) {
+TEST(a_thread_that_has_done_its_own_helps_the_others) {
     atomic_int others = 0;
     ck_assert_int_eq(wg_set_threads(2), 0);
     wg__parallel_for(MOST, 1, wait_or_count, &others);
     ck_assert_int_eq(atomic_load(&others), MOST - 1);
 }
-END_TEST
 
 static void allocate_in_chunks(int64_t begin, int64_t end, void *context) {
     (void)begin, (void)end, (void)context;
@@ -76,7 +73,7 @@ static void allocate_in_chunks(int64_t begin, int64_t end, void *context) {
 
 /* The child has no threads but its own, and makes others. They may get the memory of those that the
  * parent has, and with it that of their counters. */
-START_TEST(a_child_of_fork_makes_its_own_threads) {
+TEST(a_child_of_fork_makes_its_own_threads) {
     assert_each_once(4, MOST, 3);
     wg__parallel_for(MOST, 1, allocate_in_chunks, NULL);
     const int64_t blocks = wg__counter_sum(WG__COUNT_BLOCKS);
@@ -95,7 +92,6 @@ START_TEST(a_child_of_fork_makes_its_own_threads) {
     assert_each_once(4, MOST, 3); /* the parent keeps its threads */
     ck_assert_int_eq(wg_threads(), 4);
 }
-END_TEST
 
 enum { CALLERS = 6, LOOPS = 300, CHUNKS = 16 };
 
@@ -115,7 +111,7 @@ static void *run_loops(void *failed) {
     return NULL;
 }
 
-START_TEST(several_threads_run_loops_at_the_same_time) {
+TEST(several_threads_run_loops_at_the_same_time) {
     pthread_t callers[CALLERS];
     atomic_int failed = 0;
     ck_assert_int_eq(wg_set_threads(3), 0);
@@ -125,7 +121,6 @@ START_TEST(several_threads_run_loops_at_the_same_time) {
         pthread_join(callers[i], NULL);
     ck_assert_int_eq(atomic_load(&failed), 0);
 }
-END_TEST
 
 /* The chunks but the first take two milliseconds, in which the caller sleeps. */
 static void take_long(int64_t begin, int64_t end, void *context) {
@@ -143,7 +138,7 @@ static void *run_long_loops(void *context) {
     return NULL;
 }
 
-START_TEST(a_thread_that_is_cancelled_leaves_its_loop_first) {
+TEST(a_thread_that_is_cancelled_leaves_its_loop_first) {
     atomic_int failed = 0;
     ck_assert_int_eq(wg_set_threads(3), 0);
     for (int i = 0; i < 20; i++) {
@@ -155,15 +150,4 @@ START_TEST(a_thread_that_is_cancelled_leaves_its_loop_first) {
         run_loops(&failed);
     }
     ck_assert_int_eq(atomic_load(&failed), 0);
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {every_chunk_is_run_once,
-                                  hundreds_of_threads_run_every_chunk_once,
-                                  a_thread_that_has_done_its_own_helps_the_others,
-                                  a_child_of_fork_makes_its_own_threads,
-                                  several_threads_run_loops_at_the_same_time,
-                                  a_thread_that_is_cancelled_leaves_its_loop_first};
-    add_suite("parallel", tests);
 }

@@ -13,7 +13,7 @@ static int by_key(int64_t a, int64_t b, const void *context) {
     return (keys[a] > keys[b]) - (keys[a] < keys[b]);
 }
 
-START_TEST(sorted_indices_are_in_order_and_equal_ones_stay) {
+TEST(sorted_indices_are_in_order_and_equal_ones_stay) {
     enum { MOST = 300 };
     int keys[MOST];
     for (int64_t count = 0; count <= MOST; count += 1 + count / 4) {
@@ -34,9 +34,8 @@ START_TEST(sorted_indices_are_in_order_and_equal_ones_stay) {
         }
     }
 }
-END_TEST
 
-START_TEST(processors_are_those_that_the_process_may_run_on) {
+TEST(processors_are_those_that_the_process_may_run_on) {
     enum { MOST = 1024 };
     int allowed[MOST], last = -1, count = 0;
     const int before = wg__allowed_processors(MOST, allowed);
@@ -54,9 +53,8 @@ START_TEST(processors_are_those_that_the_process_may_run_on) {
     for (int i = 0; i < MOST; i++)
         ck_assert_int_eq(allowed[i], i == last);
 }
-END_TEST
 
-START_TEST(plain_numbers_have_a_point_in_any_locale) {
+TEST(plain_numbers_have_a_point_in_any_locale) {
     char text[8], *end;
     if (!take_decimal_comma())
         return;
@@ -68,12 +66,4 @@ START_TEST(plain_numbers_have_a_point_in_any_locale) {
     wg__end_plain_numbers(before);
     snprintf(text, sizeof text, "%g", 1.5);
     ck_assert_str_eq(text, "1,5");
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {sorted_indices_are_in_order_and_equal_ones_stay,
-                                  processors_are_those_that_the_process_may_run_on,
-                                  plain_numbers_have_a_point_in_any_locale};
-    add_suite("system", tests);
 }

@@ -68,7 +68,7 @@ static void begin(wg__workload *w, int index) {
     ck_assert_int_eq(wg__workload_begin(w), 0);
 }
 
-START_TEST(steps_after_the_second_ask_the_system_for_no_memory) {
+TEST_OF_EACH(steps_after_the_second_ask_the_system_for_no_memory, WG_COUNT(models), model_name) {
     wg__workload w;
     begin(&w, _i);
     wg__workload_step(&w);
@@ -80,9 +80,8 @@ START_TEST(steps_after_the_second_ask_the_system_for_no_memory) {
     wg__workload_end(&w);
     assert_no_error();
 }
-END_TEST
 
-START_TEST(the_products_of_a_step_are_those_of_the_formula_and_twice_as_many_backward) {
+TEST_OF_EACH(a_step_has_three_times_the_products_of_the_formula, WG_COUNT(models), model_name) {
     wg__workload w;
     begin(&w, _i);
     for (int threads = 1; threads <= 2; threads++) {
@@ -95,7 +94,6 @@ START_TEST(the_products_of_a_step_are_those_of_the_formula_and_twice_as_many_bac
     wg__workload_end(&w);
     assert_no_error();
 }
-END_TEST
 
 /* Backward first, and then the step. */
 static double whole_step(wg__workload *w) {
@@ -136,7 +134,7 @@ static char *trained_bytes(int model, int threads, step_function step, bool reco
     return bytes;
 }
 
-START_TEST(one_two_and_three_threads_train_the_same_bits) {
+TEST_OF_EACH(one_two_and_three_threads_train_the_same_bits, WG_COUNT(models), model_name) {
     size_t size, other_size;
     char *one = trained_bytes(_i, 1, wg__workload_step, false, &size);
     ck_assert_int_gt(size, 0);
@@ -149,9 +147,8 @@ START_TEST(one_two_and_three_threads_train_the_same_bits) {
     }
     free(one);
 }
-END_TEST
 
-START_TEST(the_step_that_goes_along_with_backward_has_the_bits_of_one_after_it) {
+TEST_OF_EACH(a_step_in_backward_has_the_bits_of_one_after_it, WG_COUNT(models), model_name) {
     size_t size, other_size;
     char *whole = trained_bytes(_i, 2, whole_step, false, &size);
     for (int recompute = 0; recompute < 2; recompute++) {
@@ -162,7 +159,6 @@ START_TEST(the_step_that_goes_along_with_backward_has_the_bits_of_one_after_it) 
     }
     free(whole);
 }
-END_TEST
 
 /* The peak of memory in the third step, above the memory before it, for a model whose gradients
  * dominate. With several threads the workspaces of products, of up to 5 MiB, are larger. */
@@ -179,18 +175,6 @@ static int64_t peak_of_step(int model, step_function step) {
     return bytes;
 }
 
-START_TEST(the_step_that_goes_along_with_backward_takes_less_memory) {
+TEST_OF_EACH(a_step_in_backward_takes_less_memory, WG_COUNT(models), model_name) {
     ck_assert_int_lt(peak_of_step(_i, wg__workload_step), peak_of_step(_i, whole_step));
-}
-END_TEST
-
-SUITES {
-    const TTest *const of_each[] = {
-        steps_after_the_second_ask_the_system_for_no_memory,
-        the_products_of_a_step_are_those_of_the_formula_and_twice_as_many_backward,
-        one_two_and_three_threads_train_the_same_bits,
-        the_step_that_goes_along_with_backward_has_the_bits_of_one_after_it,
-        the_step_that_goes_along_with_backward_takes_less_memory,
-    };
-    add_suite_of_each("steps", of_each, WG_COUNT(models), model_name);
 }

@@ -128,7 +128,7 @@ static bool damage(const patient *patient, size_t at, const uint8_t *others, siz
     return refused;
 }
 
-START_TEST(a_byte_altered_anywhere_is_refused_or_changes_nothing) {
+TEST_OF_EACH(a_byte_altered_anywhere_is_refused_or_changes_nothing, PARTS, part_name) {
     patient patient = make_patient();
     size_t refused = 0, tried = 0;
     for (size_t at = (size_t)_i; at < patient.file.count; at += PARTS, tried++) {
@@ -141,9 +141,8 @@ START_TEST(a_byte_altered_anywhere_is_refused_or_changes_nothing) {
     ck_assert_uint_gt(refused, tried);
     free_patient(&patient);
 }
-END_TEST
 
-START_TEST(parts_exchanged_or_zeroed_are_refused_or_change_nothing) {
+TEST_OF_EACH(parts_exchanged_or_zeroed_are_refused_or_change_nothing, PARTS, part_name) {
     patient patient = make_patient();
     const uint8_t zeros[16] = {0};
     size_t last = patient.file.count - sizeof zeros;
@@ -154,9 +153,8 @@ START_TEST(parts_exchanged_or_zeroed_are_refused_or_change_nothing) {
     }
     free_patient(&patient);
 }
-END_TEST
 
-START_TEST(a_file_cut_short_anywhere_is_refused) {
+TEST_OF_EACH(a_file_cut_short_anywhere_is_refused, PARTS, part_name) {
     patient patient = make_patient();
     for (int64_t length = (int64_t)patient.file.count - 1 - _i; length >= 0; length -= PARTS) {
         ck_assert_int_eq(ftruncate(patient.descriptor, (off_t)length), 0);
@@ -166,7 +164,6 @@ START_TEST(a_file_cut_short_anywhere_is_refused) {
     }
     free_patient(&patient);
 }
-END_TEST
 
 /* Takes from an open checkpoint the right to read its file: reading fails with EBADF, as from a
  * disk that fails. */
@@ -176,25 +173,20 @@ static void break_reading(const wg_checkpoint *file, const char *path) {
     close(writing);
 }
 
-START_TEST(a_disk_that_cannot_be_read_is_told_and_not_taken_for_missing_names) {
+TEST(a_disk_that_cannot_be_read_is_told_and_not_taken_for_missing_names) {
     const char *path = in_scratch("toy.h5");
-    toy *model = toy_new(4, 1);
-    save_toy(path, model);
-    wg_checkpoint *file = wg_checkpoint_open(path);
+    toy *model = saved_toy(path);
+    wg_checkpoint *file = owned(wg_checkpoint_open(path));
     break_reading(file, path);
-    ck_assert_int_eq(wg_checkpoint_get_module(file, "/model", &model->module), -1);
-    assert_error(WG_ERROR_IO, "Bad file descriptor");
+    assert_fails(wg_checkpoint_get_module(file, "/model", &model->module), WG_ERROR_IO,
+                 "Bad file descriptor");
     ck_assert(!wg_checkpoint_has(file, "/model/bert/layer/0/weight"));
     assert_error(WG_ERROR_IO, "Bad file descriptor");
-    wg_checkpoint_close(file);
-    toy_free(model);
 }
-END_TEST
 
-START_TEST(a_damaged_weight_leaves_the_module_as_it_was) {
+TEST(a_damaged_weight_leaves_the_module_as_it_was) {
     const char *path = in_scratch("t.h5");
-    toy *model = toy_new(4, 1), *other = toy_new(4, 2), *before = toy_new(4, 2);
-    save_toy(path, model);
+    toy *model = saved_toy(path), *other = toy_new(4, 2), *before = toy_new(4, 2);
     bytes file = read_bytes(path);
     float numbers[16];
     wg_to_array(model->weight, numbers);
@@ -202,18 +194,14 @@ START_TEST(a_damaged_weight_leaves_the_module_as_it_was) {
     ck_assert_ptr_nonnull(at);
     at[21] ^= 4;
     write_file(path, file.data, file.count);
-    ck_assert_int_eq(load_toy(path, other), -1);
-    assert_error(WG_ERROR_FORMAT, "t.h5: /model/bert/layer/0/weight is damaged");
+    assert_fails(load_toy(path, other), WG_ERROR_FORMAT,
+                 "t.h5: /model/bert/layer/0/weight is damaged");
     assert_same_toys(other, before);
     free(file.data);
-    toy_free(model);
-    toy_free(other);
-    toy_free(before);
 }
-END_TEST
 
 /* Neither the library nor HDF5 prints anything, not even when the program ends. */
-START_TEST(nothing_is_printed_about_a_damaged_file) {
+TEST(nothing_is_printed_about_a_damaged_file) {
     const char *path = in_scratch("t.h5"), *printed = in_scratch("stderr");
     save_sampler(path);
     bytes file = read_bytes(path);
@@ -238,88 +226,67 @@ START_TEST(nothing_is_printed_about_a_damaged_file) {
     ck_assert_int_eq(WEXITSTATUS(status), 7);
     free(text.data);
 }
-END_TEST
 
 /* ---- Files that others made ---- */
 
-/* A file with one dataset "/x" of that type and layout. */
-static void write_foreign(const char *path, hid_t type, hid_t space, hid_t creation) {
-    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-    hid_t dataset = H5Dcreate2(file, "x", type, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+/* Fails unless a dataset "/x" of that type and layout is refused; closes the space. */
+static void refuse_foreign(hid_t type, hid_t space, hid_t creation, wg_error_code code,
+                           const char *reason) {
+    const char *path = in_scratch("t.h5");
+    hid_t made = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t dataset = H5Dcreate2(made, "x", type, space, H5P_DEFAULT, creation, H5P_DEFAULT);
     ck_assert_int_ge(dataset, 0);
     H5Dclose(dataset);
-    H5Fclose(file);
-}
-
-static void assert_refused(const char *path, wg_error_code code, const char *reason) {
+    H5Fclose(made);
+    H5Sclose(space);
     wg_checkpoint *file = wg_checkpoint_open(path);
     ck_assert_ptr_nonnull(file);
-    ck_assert_ptr_null(wg_checkpoint_get_tensor(file, "/x"));
-    assert_error(code, reason);
+    assert_null(wg_checkpoint_get_tensor(file, "/x"), code, reason);
     wg_checkpoint_close(file);
 }
 
-START_TEST(a_shape_beyond_the_data_asks_for_no_memory) {
-    const char *path = in_scratch("t.h5");
+TEST(a_shape_beyond_the_data_asks_for_no_memory) {
     const hsize_t huge[] = {(hsize_t)1 << 36}, chunk[] = {1 << 20};
-    hid_t space = H5Screate_simple(1, huge, NULL), creation = H5Pcreate(H5P_DATASET_CREATE);
-    write_foreign(path, H5T_IEEE_F32LE, space, H5P_DEFAULT);
-    assert_refused(path, WG_ERROR_FORMAT, "less data than its shape");
+    const hsize_t beyond[] = {(hsize_t)1 << 40, (hsize_t)1 << 40}, small[] = {1024, 1024};
+    hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+    refuse_foreign(H5T_IEEE_F32LE, H5Screate_simple(1, huge, NULL), H5P_DEFAULT, WG_ERROR_FORMAT,
+                   "less data than its shape");
     H5Pset_chunk(creation, 1, chunk);
-    write_foreign(path, H5T_IEEE_F32LE, space, creation);
-    assert_refused(path, WG_ERROR_FORMAT, "less data than its shape");
-    H5Sclose(space);
-    const hsize_t beyond[] = {(hsize_t)1 << 40, (hsize_t)1 << 40};
-    const hsize_t small[] = {1024, 1024};
+    refuse_foreign(H5T_IEEE_F32LE, H5Screate_simple(1, huge, NULL), creation, WG_ERROR_FORMAT,
+                   "less data than its shape");
     H5Pset_chunk(creation, 2, small);
-    space = H5Screate_simple(2, beyond, NULL);
-    write_foreign(path, H5T_IEEE_F32LE, space, creation);
-    assert_refused(path, WG_ERROR_SHAPE, "");
-    H5Sclose(space);
+    refuse_foreign(H5T_IEEE_F32LE, H5Screate_simple(2, beyond, NULL), creation, WG_ERROR_SHAPE, "");
     H5Pclose(creation);
 }
-END_TEST
 
-START_TEST(types_and_ranks_that_no_tensor_has_are_refused) {
-    const char *path = in_scratch("t.h5");
-    const hsize_t sizes[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
-    hid_t space = H5Screate_simple(9, sizes, NULL), scalar = H5Screate(H5S_SCALAR);
-    hid_t null = H5Screate(H5S_NULL), text = H5Tcopy(H5T_C_S1);
+TEST(what_no_tensor_has_is_refused) {
+    const char *secret = write_text("secret", "0123456789abcdef");
+    const hsize_t nine[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1}, four[] = {4};
+    hid_t text = H5Tcopy(H5T_C_S1), elsewhere = H5Pcreate(H5P_DATASET_CREATE);
     H5Tset_size(text, H5T_VARIABLE);
-    write_foreign(path, H5T_IEEE_F32LE, space, H5P_DEFAULT);
-    assert_refused(path, WG_ERROR_FORMAT, "rank");
-    write_foreign(path, H5T_IEEE_F32LE, null, H5P_DEFAULT);
-    assert_refused(path, WG_ERROR_FORMAT, "rank");
-    write_foreign(path, H5T_STD_U16LE, scalar, H5P_DEFAULT);
-    assert_refused(path, WG_ERROR_FORMAT, "no dtype");
-    write_foreign(path, text, scalar, H5P_DEFAULT);
-    assert_refused(path, WG_ERROR_FORMAT, "is a text of variable length");
+    H5Pset_external(elsewhere, secret, 0, 16);
+    const struct {
+        hid_t type, space, creation;
+        const char *reason;
+    } cases[] = {
+        {H5T_IEEE_F32LE, H5Screate_simple(9, nine, NULL), H5P_DEFAULT, "rank"},
+        {H5T_IEEE_F32LE, H5Screate(H5S_NULL), H5P_DEFAULT, "rank"},
+        {H5T_STD_U16LE, H5Screate(H5S_SCALAR), H5P_DEFAULT, "no dtype"},
+        {text, H5Screate(H5S_SCALAR), H5P_DEFAULT, "is a text of variable length"},
+        {H5T_IEEE_F32LE, H5Screate_simple(1, four, NULL), elsewhere, "another file"},
+    };
+    for (size_t i = 0; i < WG_COUNT(cases); i++)
+        refuse_foreign(cases[i].type, cases[i].space, cases[i].creation, WG_ERROR_FORMAT,
+                       cases[i].reason);
     H5Tclose(text);
-    H5Sclose(null);
-    H5Sclose(scalar);
-    H5Sclose(space);
+    H5Pclose(elsewhere);
 }
-END_TEST
-
-START_TEST(data_in_another_file_is_not_read) {
-    const char *path = in_scratch("t.h5"), *secret = in_scratch("secret");
-    write_file(secret, (const uint8_t *)"0123456789abcdef", 16);
-    const hsize_t sizes[] = {4};
-    hid_t space = H5Screate_simple(1, sizes, NULL), creation = H5Pcreate(H5P_DATASET_CREATE);
-    H5Pset_external(creation, secret, 0, 16);
-    write_foreign(path, H5T_IEEE_F32LE, space, creation);
-    assert_refused(path, WG_ERROR_FORMAT, "another file");
-    H5Pclose(creation);
-    H5Sclose(space);
-}
-END_TEST
 
 /* ---- The program that wrote, and the disk that was written to, fail ---- */
 
-START_TEST(a_limit_on_the_file_is_one_error_and_leaves_nothing) {
+TEST(a_limit_on_the_file_is_one_error_and_leaves_nothing) {
     const char *path = in_scratch("t.h5");
-    toy *model = toy_new(4, 1), *other = toy_new(4, 2);
-    save_toy(path, model);
+    toy *model = saved_toy(path), *other = toy_new(4, 2);
     bytes file = read_bytes(path);
     struct rlimit old, limit;
     getrlimit(RLIMIT_FSIZE, &old);
@@ -337,10 +304,7 @@ START_TEST(a_limit_on_the_file_is_one_error_and_leaves_nothing) {
     ck_assert_int_eq(load_toy(path, other), 0);
     assert_same_toys(model, other);
     free(file.data);
-    toy_free(model);
-    toy_free(other);
 }
-END_TEST
 
 /* Mounts a file system of 256 KiB in the scratch folder; false if that is not possible. */
 static bool mount_small_disk(const char *path) {
@@ -351,14 +315,13 @@ static bool mount_small_disk(const char *path) {
     return false;
 }
 
-START_TEST(a_full_disk_is_one_error_that_names_it_and_leaves_nothing) {
+TEST(a_full_disk_is_one_error_that_names_it_and_leaves_nothing) {
     char folder[700], path[800];
     snprintf(folder, sizeof folder, "%s/disk", scratch());
     snprintf(path, sizeof path, "%s/t.h5", folder);
     if (!mount_small_disk(folder))
         return;
-    toy *model = toy_new(4, 1), *other = toy_new(4, 2);
-    save_toy(path, model);
+    toy *model = saved_toy(path), *other = toy_new(4, 2);
     wg_tensor *big = wg_ones(WG_F32, WG_DIMS(100000));
     wg_checkpoint *file = wg_checkpoint_create(path);
     int put = wg_checkpoint_put_tensor(file, "/model/big", big);
@@ -376,17 +339,13 @@ START_TEST(a_full_disk_is_one_error_that_names_it_and_leaves_nothing) {
     ck_assert_int_eq(left, 1);
     ck_assert_int_eq(loaded, 0);
     assert_same_toys(model, other);
-    toy_free(model);
-    toy_free(other);
 }
-END_TEST
 
 /* Saves toys of growing seeds for ever, and writes a byte to the pipe after each. */
 static void save_for_ever(const char *path, int pipe) {
     for (uint64_t seed = 1;; seed++) {
         toy *model = toy_new(4, seed);
         save_toy(path, model);
-        toy_free(model);
         if (write(pipe, "", 1) < 0)
             exit(1);
     }
@@ -424,7 +383,7 @@ static int64_t kill_a_writer(const char *path, wg_generator *generator) {
     return count;
 }
 
-START_TEST(a_writer_killed_at_any_moment_leaves_a_whole_file) {
+TEST(a_writer_killed_at_any_moment_leaves_a_whole_file) {
     const char *path = in_scratch("t.h5");
     wg_generator generator = {.seed = 9};
     int left_behind = 0;
@@ -437,8 +396,6 @@ START_TEST(a_writer_killed_at_any_moment_leaves_a_whole_file) {
                       (long long)found, (long long)saved);
         toy *same = toy_new(4, (uint64_t)found);
         assert_same_toys(model, same);
-        toy_free(same);
-        toy_free(model);
         ck_assert_int_le(files_in(scratch()), 2);
         left_behind += files_in(scratch()) - 1;
     }
@@ -447,27 +404,4 @@ START_TEST(a_writer_killed_at_any_moment_leaves_a_whole_file) {
     save_toy(path, last);
     assert_no_error();
     ck_assert_int_eq(files_in(scratch()), 1);
-    toy_free(last);
-}
-END_TEST
-
-SUITES {
-    const TTest *const of_parts[] = {
-        a_byte_altered_anywhere_is_refused_or_changes_nothing,
-        a_file_cut_short_anywhere_is_refused,
-        parts_exchanged_or_zeroed_are_refused_or_change_nothing,
-    };
-    add_suite_of_each("checkpoint_damage", of_parts, PARTS, part_name);
-    const TTest *const tests[] = {
-        a_disk_that_cannot_be_read_is_told_and_not_taken_for_missing_names,
-        a_damaged_weight_leaves_the_module_as_it_was,
-        nothing_is_printed_about_a_damaged_file,
-        a_shape_beyond_the_data_asks_for_no_memory,
-        types_and_ranks_that_no_tensor_has_are_refused,
-        data_in_another_file_is_not_read,
-        a_limit_on_the_file_is_one_error_and_leaves_nothing,
-        a_full_disk_is_one_error_that_names_it_and_leaves_nothing,
-        a_writer_killed_at_any_moment_leaves_a_whole_file,
-    };
-    add_suite("checkpoint_damage", tests);
 }

@@ -8,105 +8,83 @@
 #include "tests/support/testing.h"
 #include "tests/io/toy.h"
 
-/* Fails unless the folder has one file, which holds `model`; frees both. */
+/* Fails unless the folder has one file, which holds `model`. */
 static void assert_alone_and_holds(const char *path, toy *model, toy *other) {
     ck_assert_int_eq(files_in(scratch()), 1);
     ck_assert_int_eq(load_toy(path, other), 0);
     assert_same_toys(model, other);
-    toy_free(model);
-    toy_free(other);
 }
 
-START_TEST(a_name_is_written_once_and_must_be_a_path) {
+TEST(a_name_is_written_once_and_must_be_a_path) {
     wg_checkpoint *file = wg_checkpoint_create(in_scratch("t.h5"));
     ck_assert_int_eq(wg_checkpoint_put_integer(file, "/a/b", 1), 0);
     const char *const taken[] = {"/a/b", "/a"};
-    for (size_t i = 0; i < WG_COUNT(taken); i++) {
-        ck_assert_int_eq(wg_checkpoint_put_integer(file, taken[i], 1), -1);
-        assert_error(WG_ERROR_ARGUMENT, "already");
-    }
+    for (size_t i = 0; i < WG_COUNT(taken); i++)
+        assert_fails(wg_checkpoint_put_integer(file, taken[i], 1), WG_ERROR_ARGUMENT, "already");
     const char *const bad[] = {"", "a", "/", "/a//c", "/a/c/", "/a/./c"};
-    for (size_t i = 0; i < WG_COUNT(bad); i++) {
-        ck_assert_int_eq(wg_checkpoint_put_integer(file, bad[i], 1), -1);
-        assert_error(WG_ERROR_ARGUMENT, "is no name");
-    }
+    for (size_t i = 0; i < WG_COUNT(bad); i++)
+        assert_fails(wg_checkpoint_put_integer(file, bad[i], 1), WG_ERROR_ARGUMENT, "is no name");
     ck_assert_int_eq(wg_checkpoint_commit(file), 0);
 }
-END_TEST
 
-START_TEST(nothing_can_be_put_below_a_value) {
+TEST(nothing_can_be_put_below_a_value) {
     const char *path = in_scratch("t.h5");
     wg_checkpoint *file = wg_checkpoint_create(path);
     ck_assert_int_eq(wg_checkpoint_put_integer(file, "/a", 1), 0);
-    ck_assert_int_eq(wg_checkpoint_put_integer(file, "/a/b", 1), -1);
-    assert_error(WG_ERROR_IO, "/a/b");
-    ck_assert_int_eq(wg_checkpoint_put_integer(file, "/c", 1), -1);
-    assert_error(WG_ERROR_STATE, "an earlier part failed");
-    ck_assert_int_eq(wg_checkpoint_commit(file), -1);
-    assert_error(WG_ERROR_STATE, "nothing is kept");
+    assert_fails(wg_checkpoint_put_integer(file, "/a/b", 1), WG_ERROR_IO, "/a/b");
+    assert_fails(wg_checkpoint_put_integer(file, "/c", 1), WG_ERROR_STATE,
+                 "an earlier part failed");
+    assert_fails(wg_checkpoint_commit(file), WG_ERROR_STATE, "nothing is kept");
     ck_assert_int_eq(files_in(scratch()), 0);
 }
-END_TEST
 
-START_TEST(a_pending_error_keeps_the_old_file) {
+TEST(a_pending_error_keeps_the_old_file) {
     const char *path = in_scratch("t.h5");
-    toy *model = toy_new(4, 1), *other = toy_new(4, 2);
-    save_toy(path, model);
+    toy *model = saved_toy(path), *other = toy_new(4, 2);
     wg_checkpoint *file = wg_checkpoint_create(path);
     wg_checkpoint_put_module(file, "/model", &other->module);
     wg_fail(WG_ERROR_SHAPE, "forward", "failed");
     ck_assert_int_eq(wg_checkpoint_put_optimizer(file, other->optimizer), -1);
     ck_assert_int_eq(wg_checkpoint_commit(file), -1);
     ck_assert_ptr_null(wg_checkpoint_create(path));
-    ck_assert_ptr_null(wg_checkpoint_open(path));
-    assert_error(WG_ERROR_SHAPE, "forward: failed");
+    assert_null(wg_checkpoint_open(path), WG_ERROR_SHAPE, "forward: failed");
     assert_alone_and_holds(path, model, other);
 }
-END_TEST
 
-START_TEST(giving_up_leaves_the_old_file_alone) {
+TEST(giving_up_leaves_the_old_file_alone) {
     const char *path = in_scratch("t.h5");
-    toy *model = toy_new(4, 1), *other = toy_new(4, 2);
-    save_toy(path, model);
+    toy *model = saved_toy(path), *other = toy_new(4, 2);
     wg_checkpoint *file = wg_checkpoint_create(path);
     wg_checkpoint_put_module(file, "/model", &other->module);
     wg_checkpoint_abort(file);
     wg_checkpoint_abort(NULL);
     assert_alone_and_holds(path, model, other);
 }
-END_TEST
 
-START_TEST(an_old_file_is_replaced_while_it_is_read) {
+TEST(an_old_file_is_replaced_while_it_is_read) {
     const char *path = in_scratch("t.h5");
-    toy *model = toy_new(4, 1), *other = toy_new(4, 2), *read = toy_new(4, 3);
-    save_toy(path, model);
-    wg_checkpoint *old = wg_checkpoint_open(path);
+    toy *model = saved_toy(path), *other = toy_new(4, 2), *read = toy_new(4, 3);
+    wg_checkpoint *old = owned(wg_checkpoint_open(path));
     save_toy(path, other);
     ck_assert_int_eq(wg_checkpoint_get_module(old, "/model", &read->module), 0);
     ck_assert_int_eq(wg_checkpoint_get_optimizer(old, read->optimizer), 0);
     assert_same_toys(model, read);
     ck_assert_int_eq(load_toy(path, read), 0);
     assert_same_toys(other, read);
-    wg_checkpoint_close(old);
-    toy_free(model);
-    toy_free(other);
-    toy_free(read);
 }
-END_TEST
 
-START_TEST(two_writers_of_one_file_do_not_meet) {
+TEST(two_writers_of_one_file_do_not_meet) {
     const char *path = in_scratch("t.h5");
     wg_checkpoint *first = wg_checkpoint_create(path);
-    ck_assert_ptr_null(wg_checkpoint_create(path));
-    assert_error(WG_ERROR_IO, "t.h5 is being written by another process");
+    assert_null(wg_checkpoint_create(path), WG_ERROR_IO,
+                "t.h5 is being written by another process");
     ck_assert_int_eq(wg_checkpoint_put_integer(first, "/a", 1), 0);
     ck_assert_int_eq(wg_checkpoint_commit(first), 0);
     wg_checkpoint *second = wg_checkpoint_create(path);
     ck_assert_int_eq(wg_checkpoint_commit(second), 0);
 }
-END_TEST
 
-START_TEST(what_a_dead_process_left_is_taken_over) {
+TEST(what_a_dead_process_left_is_taken_over) {
     const char *path = in_scratch("t.h5"), *left = in_scratch("t.h5.tmp");
     toy *model = toy_new(4, 1), *other = toy_new(4, 2);
     uint8_t rubbish[100000] = {1, 2, 3};
@@ -115,12 +93,10 @@ START_TEST(what_a_dead_process_left_is_taken_over) {
     assert_no_error();
     assert_alone_and_holds(path, model, other);
 }
-END_TEST
 
-START_TEST(a_symbolic_link_and_the_mode_of_the_old_file_stay) {
+TEST(a_symbolic_link_and_the_mode_of_the_old_file_stay) {
     const char *path = in_scratch("real.h5"), *name = in_scratch("link.h5");
-    toy *model = toy_new(4, 1), *other = toy_new(4, 2);
-    save_toy(path, model);
+    toy *model = saved_toy(path), *other = toy_new(4, 2);
     chmod(path, 0640);
     ck_assert_int_eq(symlink("real.h5", name), 0);
     save_toy(name, other);
@@ -132,32 +108,23 @@ START_TEST(a_symbolic_link_and_the_mode_of_the_old_file_stay) {
     ck_assert_int_eq(status.st_mode & 0777, 0640);
     ck_assert_int_eq(load_toy(path, model), 0);
     assert_same_toys(model, other);
-    toy_free(model);
-    toy_free(other);
 }
-END_TEST
 
-START_TEST(a_place_that_cannot_be_written_is_named) {
-    ck_assert_ptr_null(wg_checkpoint_create("no/such/folder/t.h5"));
-    assert_error(WG_ERROR_NOT_FOUND, "no/such/folder/t.h5: No such file");
-    ck_assert_ptr_null(wg_checkpoint_create(scratch()));
-    assert_error(WG_ERROR_IO, "is not a regular file");
-    ck_assert_ptr_null(wg_checkpoint_create("/dev/null"));
-    assert_error(WG_ERROR_IO, "/dev/null is not a regular file");
+TEST(a_place_that_cannot_be_written_is_named) {
+    assert_null(wg_checkpoint_create("no/such/folder/t.h5"), WG_ERROR_NOT_FOUND,
+                "no/such/folder/t.h5: No such file");
+    assert_null(wg_checkpoint_create(scratch()), WG_ERROR_IO, "is not a regular file");
+    assert_null(wg_checkpoint_create("/dev/null"), WG_ERROR_IO, "/dev/null is not a regular file");
 }
-END_TEST
 
-START_TEST(what_is_no_checkpoint_is_named) {
+TEST(what_is_no_checkpoint_is_named) {
     const char *path = in_scratch("t.h5");
-    ck_assert_ptr_null(wg_checkpoint_open(path));
-    assert_error(WG_ERROR_NOT_FOUND, "t.h5: No such file");
+    assert_null(wg_checkpoint_open(path), WG_ERROR_NOT_FOUND, "t.h5: No such file");
     write_file(path, (const uint8_t *)"\x89HDF\r\n\x1a\n\x03", 9);
-    ck_assert_ptr_null(wg_checkpoint_open(path));
-    assert_error(WG_ERROR_FORMAT, "t.h5 is damaged or no checkpoint");
+    assert_null(wg_checkpoint_open(path), WG_ERROR_FORMAT, "t.h5 is damaged or no checkpoint");
 }
-END_TEST
 
-START_TEST(a_file_of_another_kind_is_told_with_what_to_do) {
+TEST(a_file_of_another_kind_is_told_with_what_to_do) {
     static const struct {
         const char *bytes;
         size_t count;
@@ -177,47 +144,24 @@ START_TEST(a_file_of_another_kind_is_told_with_what_to_do) {
     const char *path = in_scratch("x.bin");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         write_file(path, (const uint8_t *)cases[i].bytes, (int64_t)cases[i].count);
-        ck_assert_ptr_null(wg_checkpoint_open(path));
-        assert_error(WG_ERROR_FORMAT, cases[i].told);
+        assert_null(wg_checkpoint_open(path), WG_ERROR_FORMAT, cases[i].told);
     }
-    ck_assert_ptr_null(wg_checkpoint_open("/dev/null"));
-    assert_error(WG_ERROR_IO, "/dev/null is not a regular file");
+    assert_null(wg_checkpoint_open("/dev/null"), WG_ERROR_IO, "/dev/null is not a regular file");
 }
-END_TEST
 
-START_TEST(a_folder_is_told_with_what_is_in_it) {
+TEST(a_folder_is_told_with_what_is_in_it) {
     const char *folder = in_scratch("folder");
     char path[512];
     ck_assert_int_eq(mkdir(folder, 0777), 0);
-    ck_assert_ptr_null(wg_checkpoint_open(folder));
-    assert_error(WG_ERROR_IO, "folder is a folder; a checkpoint is one file, and none is in it");
+    assert_null(wg_checkpoint_open(folder), WG_ERROR_IO,
+                "folder is a folder; a checkpoint is one file, and none is in it");
     snprintf(path, sizeof path, "%s/b.h5", folder);
     write_file(path, (const uint8_t *)"", 0);
     snprintf(path, sizeof path, "%s/a.h5", folder);
     write_file(path, (const uint8_t *)"", 0);
-    ck_assert_ptr_null(wg_checkpoint_open(folder));
-    assert_error(WG_ERROR_IO, "folder/a.h5?");
+    assert_null(wg_checkpoint_open(folder), WG_ERROR_IO, "folder/a.h5?");
     snprintf(path, sizeof path, "%s/pytorch_model.bin", folder);
     write_file(path, (const uint8_t *)"", 0);
-    ck_assert_ptr_null(wg_checkpoint_open(folder));
-    assert_error(WG_ERROR_IO, "is the folder of a published model, no checkpoint; `wengert conv");
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {
-        a_name_is_written_once_and_must_be_a_path,
-        nothing_can_be_put_below_a_value,
-        a_pending_error_keeps_the_old_file,
-        giving_up_leaves_the_old_file_alone,
-        an_old_file_is_replaced_while_it_is_read,
-        two_writers_of_one_file_do_not_meet,
-        what_a_dead_process_left_is_taken_over,
-        a_symbolic_link_and_the_mode_of_the_old_file_stay,
-        a_place_that_cannot_be_written_is_named,
-        what_is_no_checkpoint_is_named,
-        a_file_of_another_kind_is_told_with_what_to_do,
-        a_folder_is_told_with_what_is_in_it,
-    };
-    add_suite("checkpoint_files", tests);
+    assert_null(wg_checkpoint_open(folder), WG_ERROR_IO,
+                "is the folder of a published model, no checkpoint; `wengert conv");
 }

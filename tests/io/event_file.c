@@ -16,7 +16,7 @@
 #include "io/weights/binary_file.h"
 #include "tests/support/testing.h"
 
-START_TEST(checksums_are_those_of_rfc_3720) {
+TEST(checksums_are_those_of_rfc_3720) {
     uint8_t bytes[32] = {0};
     ck_assert_uint_eq(wg__crc("", 0, WG__CRC32C), 0);
     ck_assert_uint_eq(wg__crc("123456789", 9, WG__CRC32C), 0xe3069283u);
@@ -27,9 +27,8 @@ START_TEST(checksums_are_those_of_rfc_3720) {
         bytes[i] = (uint8_t)i;
     ck_assert_uint_eq(wg__crc(bytes, 32, WG__CRC32C), 0x46dd794eu);
 }
-END_TEST
 
-START_TEST(a_file_has_the_bytes_of_tensorboards_own_writer) {
+TEST(a_file_has_the_bytes_of_tensorboards_own_writer) {
     wg_event_file *file = wg__event_file_open(in_scratch("events"), 1700000000.25);
     ck_assert_ptr_nonnull(strstr(wg__event_file_path(file), "/events.out.tfevents.1700000000."));
     wg__event_file_text(file, "settings/text_summary", "    steps: 200");
@@ -39,27 +38,20 @@ START_TEST(a_file_has_the_bytes_of_tensorboards_own_writer) {
     ck_assert_int_eq(wg__event_file_end(file, 1, 1700000001.5), 0);
     wg__event_file_scalar(file, "eval/loss", 1e300); /* beyond a float */
     ck_assert_int_eq(wg__event_file_end(file, 300, 1700000400.125), 0);
-    const bytes wanted = read_bytes(fixture("events.tfevents")),
-                found = read_bytes(wg__event_file_path(file));
-    ck_assert_uint_eq(found.count, wanted.count);
-    ck_assert_mem_eq(found.data, wanted.data, wanted.count);
-    free(wanted.data);
-    free(found.data);
+    assert_same_files(wg__event_file_path(file), fixture("events.tfevents"), 0);
     wg__event_file_close(file);
 }
-END_TEST
 
-START_TEST(each_opening_makes_a_file_of_its_own) {
+TEST(each_opening_makes_a_file_of_its_own) {
     wg_event_file *one = wg__event_file_open(in_scratch("events"), 1700000000),
                   *two = wg__event_file_open(in_scratch("events"), 1700000000);
     ck_assert_str_ne(wg__event_file_path(one), wg__event_file_path(two));
     ck_assert_int_eq(files_in(in_scratch("events")), 2);
     wg__event_file_close(one);
     wg__event_file_close(two);
-    ck_assert_ptr_null(wg__event_file_open(in_scratch("no/events"), 1700000000));
-    assert_error(WG_ERROR_NOT_FOUND, "no/events");
+    assert_null(wg__event_file_open(in_scratch("no/events"), 1700000000), WG_ERROR_NOT_FOUND,
+                "no/events");
 }
-END_TEST
 
 /* In a process whose files cannot grow beyond 100 bytes: the version fits, and one event. */
 static int write_beyond(const char *folder) {
@@ -79,7 +71,7 @@ static int write_beyond(const char *folder) {
     return count == 40 + 42 ? 0 : 3;
 }
 
-START_TEST(an_event_for_which_there_is_no_room_is_dropped_whole) {
+TEST(an_event_for_which_there_is_no_room_is_dropped_whole) {
     const char *folder = in_scratch("events");
     const pid_t child = fork();
     if (child == 0)
@@ -88,7 +80,6 @@ START_TEST(an_event_for_which_there_is_no_room_is_dropped_whole) {
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_int_eq(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
 }
-END_TEST
 
 /* An event with one number; `fails`: others found no memory before it was ended. */
 static bytes write_event(const char *folder, bool fails) {
@@ -108,23 +99,11 @@ static bytes write_event(const char *folder, bool fails) {
     return written;
 }
 
-START_TEST(a_value_without_memory_leaves_no_part_in_the_event) {
+TEST(a_value_without_memory_leaves_no_part_in_the_event) {
     const bytes wanted = write_event(in_scratch("whole"), false),
                 found = write_event(in_scratch("parts"), true);
     ck_assert_uint_eq(found.count, wanted.count);
     ck_assert_mem_eq(found.data, wanted.data, wanted.count);
     free(wanted.data);
     free(found.data);
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {
-        checksums_are_those_of_rfc_3720,
-        a_file_has_the_bytes_of_tensorboards_own_writer,
-        each_opening_makes_a_file_of_its_own,
-        an_event_for_which_there_is_no_room_is_dropped_whole,
-        a_value_without_memory_leaves_no_part_in_the_event,
-    };
-    add_suite("event_file", tests);
 }

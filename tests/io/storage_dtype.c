@@ -29,13 +29,12 @@ static void assert_decodes(wg__storage_dtype storage, const char *blocks, const 
                       (double)expected[i]);
 }
 
-START_TEST(blocks_of_8_and_of_4_bits_stand_for_ggmls_numbers) {
+TEST(blocks_of_8_and_of_4_bits_stand_for_ggmls_numbers) {
     assert_decodes(WG__STORAGE_Q8_0, "q8_0", "q8_0_back");
     assert_decodes(WG__STORAGE_Q4_0, "q4_0", "q4_0_back");
 }
-END_TEST
 
-START_TEST(blocks_of_8_bits_are_written_as_ggml_writes_them) {
+TEST(blocks_of_8_bits_are_written_as_ggml_writes_them) {
     static uint8_t out[MOST_BYTES];
     const int64_t count = numbers_count(),
                   bytes = count / BLOCK * wg__storage_kinds[WG__STORAGE_Q8_0].block_bytes;
@@ -46,23 +45,12 @@ START_TEST(blocks_of_8_bits_are_written_as_ggml_writes_them) {
         ck_assert_msg(out[i] == expected[i], "block %lld, byte %lld: %d, wanted %d",
                       (long long)(i / 34), (long long)(i % 34), out[i], expected[i]);
 }
-END_TEST
 
-START_TEST(halves_are_numpys) {
+TEST(halves_are_numpys) {
     static uint8_t out[MOST_BYTES];
     const int64_t count = numbers_count();
     wg__storage_encode(WG__STORAGE_F16, count, data("numbers"), out);
     const int32_t *expected = data("f16");
     for (int64_t i = 0; i < count; i++)
         ck_assert_int_eq(out[2 * i] | out[2 * i + 1] << 8, expected[i]);
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {
-        blocks_of_8_and_of_4_bits_stand_for_ggmls_numbers,
-        blocks_of_8_bits_are_written_as_ggml_writes_them,
-        halves_are_numpys,
-    };
-    add_suite("stored", tests);
 }

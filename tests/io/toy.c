@@ -18,6 +18,7 @@ static void toy_destroy(wg_module *module) {
 toy *toy_new(int64_t width, uint64_t seed) {
     toy *model = wg_module_new(NULL, "", sizeof *model);
     model->module.destroy = toy_destroy;
+    own(&model->module, OWN_MODULE);
     wg_module *bert = wg_module_new(&model->module, "bert", sizeof(wg_module));
     wg_module *layer = wg_module_new(bert, "layer.0", sizeof(wg_module));
     model->table = wg_module_parameter(bert, "table", WG_DIMS(7, 4));
@@ -44,11 +45,6 @@ toy *toy_new(int64_t width, uint64_t seed) {
     return model;
 }
 
-void toy_free(toy *model) {
-    wg_module_free(&model->module);
-    wg_scope_clear_root();
-}
-
 void save_toy(const char *path, toy *model) {
     wg_checkpoint *file = wg_checkpoint_create(path);
     wg_checkpoint_put_text(file, "/config", "{\"hidden_size\": 4}");
@@ -56,6 +52,18 @@ void save_toy(const char *path, toy *model) {
     wg_checkpoint_put_module(file, "/model", &model->module);
     wg_checkpoint_put_optimizer(file, model->optimizer);
     wg_checkpoint_commit(file);
+}
+
+toy *saved_toy(const char *path) {
+    toy *model = toy_new(4, 1);
+    save_toy(path, model);
+    assert_no_error();
+    return model;
+}
+
+wg_checkpoint *reopened(wg_checkpoint *file, const char *path) {
+    ck_assert_int_eq(wg_checkpoint_commit(file), 0);
+    return owned(wg_checkpoint_open(path));
 }
 
 /* All numbers of a toy, concatenated. */

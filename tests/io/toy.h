@@ -8,7 +8,7 @@
 
 /* bert.table (7, 4), bert.layer.0.weight (width, 4), bert.layer.0.bias (4), decoder.weight (tied to
  * the table), the buffer bert.ids (5), and an optimizer of the table and the bias at step `seed`.
- * Values depend on `seed`. */
+ * Values depend on `seed`. It is freed when the test ends. */
 typedef struct toy {
     wg_module module;
     wg_tensor *table, *weight, *bias;
@@ -16,10 +16,15 @@ typedef struct toy {
 } toy;
 
 toy *toy_new(int64_t width, uint64_t seed);
-void toy_free(toy *model);
 
 /* Writes /config, /train/step, the model and the optimizer; an error stays pending. */
 void save_toy(const char *path, toy *model);
+
+/* A new toy of width 4 and seed 1, after it was saved. */
+toy *saved_toy(const char *path);
+
+/* Commits a file and opens it; it is closed when the test ends. */
+wg_checkpoint *reopened(wg_checkpoint *file, const char *path);
 
 /* Reads the model and the optimizer; -1 with an error. */
 int load_toy(const char *path, toy *model);
