@@ -85,7 +85,7 @@ int wg__variant_long(const wg_op *op, int number, const wg_sample *sample, bool 
                      wg__variant *variant) {
     /* The distinct sizes of the axes of all inputs. All axes of a size grow together, so that the
      * inputs still fit each other. */
-    int64_t sizes[SIZES];
+    int64_t sizes[SIZES] = {0};
     int count = 0, each = first ? LENGTHS + 1 : 1;
     for (int i = 0; i < sample->input_count; i++)
         for (int d = 0; d < wg_tensor_ndim(sample->inputs[i]); d++) {

@@ -722,7 +722,7 @@ int wg__settings_check_fixed(const wg_settings *settings, wg_config *note, const
 
 char *wg__settings_page(const wg_setting_table *table) {
     wg__text page = {0};
-    char line[512] = "| key | left out | what it is |\n| --- | --- | --- |\n";
+    char line[512] = "| key | left out | meaning |\n| --- | --- | --- |\n";
     int status = wg__text_append(&page, line, (int64_t)strlen(line));
     for (int i = 0; status == 0 && i < table->count; i++) {
         const wg_setting *row = &table->rows[i];

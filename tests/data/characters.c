@@ -78,8 +78,8 @@ TEST(shakespeare_has_65_characters) {
 }
 
 TEST(bad_texts_and_vocabularies_are_refused) {
-    assert_null(wg__char_train("", -1, NULL), WG_ERROR_FORMAT, "no text");
-    assert_null(wg__char_train("\xff", -1, NULL), WG_ERROR_FORMAT, "not UTF-8");
+    assert_fails(wg__char_train("", -1, NULL), WG_ERROR_FORMAT, "no text");
+    assert_fails(wg__char_train("\xff", -1, NULL), WG_ERROR_FORMAT, "not UTF-8");
     const char *const bad[][2] = {
         {"{\"format\":\"wengert-tokenizer\",\"kind\":\"char\",\"options\":{},\"vocabulary\":["
          "\"ab\"]}",
@@ -89,7 +89,7 @@ TEST(bad_texts_and_vocabularies_are_refused) {
          "<0x00> to <0xFF>"},
     };
     for (size_t i = 0; i < WG_COUNT(bad); i++)
-        assert_null(wg_tokenizer_from_json(bad[i][0]), WG_ERROR_FORMAT, bad[i][1]);
+        assert_fails(wg_tokenizer_from_json(bad[i][0]), WG_ERROR_FORMAT, bad[i][1]);
 }
 
 static bool make_both(const void *context) {

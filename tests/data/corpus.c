@@ -293,16 +293,16 @@ TEST(a_bad_file_is_refused_with_its_reason) {
     const char *path = in_scratch("text.txt"), *none = "no/such/file.txt", *folder = scratch();
     for (size_t i = 0; i < WG_COUNT(cases); i++) {
         write_file(path, cases[i].bytes, cases[i].length);
-        assert_null(wg_dataset_load(1, &path, tokenizer, NULL), WG_ERROR_FORMAT, cases[i].message);
+        assert_fails(wg_dataset_load(1, &path, tokenizer, NULL), WG_ERROR_FORMAT, cases[i].message);
     }
-    assert_null(wg_dataset_load(1, &none, tokenizer, NULL), WG_ERROR_NOT_FOUND,
-                "cannot read no/such/file.txt: No such");
-    assert_null(wg_dataset_load(1, &folder, tokenizer, NULL), WG_ERROR_IO, "Is a directory");
+    assert_fails(wg_dataset_load(1, &none, tokenizer, NULL), WG_ERROR_NOT_FOUND,
+                 "cannot read no/such/file.txt: No such");
+    assert_fails(wg_dataset_load(1, &folder, tokenizer, NULL), WG_ERROR_IO, "Is a directory");
 }
 
 TEST(no_files_and_no_tokenizer_give_no_corpus) {
     wg_tokenizer *tokenizer = letters();
-    assert_null(wg_dataset_load(0, NULL, tokenizer, NULL), WG_ERROR_ARGUMENT, "no file");
+    assert_fails(wg_dataset_load(0, NULL, tokenizer, NULL), WG_ERROR_ARGUMENT, "no file");
     ck_assert_ptr_null(wg_dataset_load(1, (const char *[]){"x"}, NULL, NULL));
     assert_no_error();
     ck_assert_int_eq(wg_dataset_tokens(NULL), 0);

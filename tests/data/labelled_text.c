@@ -74,7 +74,7 @@ TEST(bad_files_are_refused_by_line) {
     };
     for (size_t i = 0; i < WG_COUNT(cases); i++) {
         wg__labels labels = {0};
-        assert_null(load(cases[i].text, &labels), WG_ERROR_FORMAT, cases[i].part);
+        assert_fails(load(cases[i].text, &labels), WG_ERROR_FORMAT, cases[i].part);
         ck_assert_int_eq(labels.count, 0);
     }
 }
@@ -85,8 +85,8 @@ TEST(labels_that_are_given_are_all_there_are) {
     wg__labels_add(&labels, "no");
     wg__labelled_text *text = load("a\tno\n", &labels);
     ck_assert_int_eq(text->examples[0].label, 1);
-    assert_null(load("a\tno\nb\tmaybe\n", &labels), WG_ERROR_FORMAT,
-                "line 2: the label \"maybe\" is unknown");
+    assert_fails(load("a\tno\nb\tmaybe\n", &labels), WG_ERROR_FORMAT,
+                 "line 2: the label \"maybe\" is unknown");
     ck_assert_int_eq(labels.count, 2);
     wg__labels_free(&labels);
 }
@@ -167,12 +167,12 @@ TEST(bad_columns_are_refused) {
     };
     for (size_t i = 0; i < WG_COUNT(cases); i++) {
         wg__labels labels = {0};
-        assert_null(load_columns(cases[i].text, &cases[i].columns, &labels), WG_ERROR_FORMAT,
-                    cases[i].part);
+        assert_fails(load_columns(cases[i].text, &cases[i].columns, &labels), WG_ERROR_FORMAT,
+                     cases[i].part);
     }
     wg__labels labels = {0};
-    assert_null(load_columns("x\ty\n", &(wg__table_columns){NULL, "x", "y", false}, &labels),
-                WG_ERROR_ARGUMENT, "--text-column");
+    assert_fails(load_columns("x\ty\n", &(wg__table_columns){NULL, "x", "y", false}, &labels),
+                 WG_ERROR_ARGUMENT, "--text-column");
 }
 
 TEST(numbers_are_read_instead_of_labels) {
@@ -183,7 +183,7 @@ TEST(numbers_are_read_instead_of_labels) {
     ck_assert(text->examples[0].value == 0.1);
     static const char *const bad[] = {"a\t1x\n", "a\t\n", "a\tnan\n", "a\tinf\n"};
     for (size_t i = 0; i < WG_COUNT(bad); i++)
-        assert_null(load(bad[i], NULL), WG_ERROR_FORMAT, "is no number");
+        assert_fails(load(bad[i], NULL), WG_ERROR_FORMAT, "is no number");
 }
 
 /* ---- Batches ---- */

@@ -105,7 +105,8 @@ TEST(sources_that_do_not_fit_the_examples_are_refused) {
                                             .weights = cases[at].weights,
                                             .source_ends =
                                                 i < WG_COUNT(cases) ? cases[i].ends : NULL};
-        assert_null(wg_tensor_batches_new(WG_TENSORS(rows), &options), WG_ERROR_ARGUMENT, "source");
+        assert_fails(wg_tensor_batches_new(WG_TENSORS(rows), &options), WG_ERROR_ARGUMENT,
+                     "source");
     }
 }
 

@@ -96,8 +96,8 @@ TEST(lines_are_pairs) {
     assert_no_error();
     int32_t ids[16];
     assert_fails(wg__dataset_read(pairs, 28, 2, ids), WG_ERROR_INDEX, "tokens 28 to 30");
-    assert_null(wg__dataset_pair_text(pairs, WG_SOURCE, 3), WG_ERROR_INDEX, "pair 3 of 3");
-    assert_null(wg__dataset_pair_text(pairs, WG_SOURCE, -1), WG_ERROR_INDEX, "pair -1 of 3");
+    assert_fails(wg__dataset_pair_text(pairs, WG_SOURCE, 3), WG_ERROR_INDEX, "pair 3 of 3");
+    assert_fails(wg__dataset_pair_text(pairs, WG_SOURCE, -1), WG_ERROR_INDEX, "pair -1 of 3");
 }
 
 /* The same tokens with other boundaries are other pairs. */
@@ -121,7 +121,7 @@ TEST(texts_that_are_no_pairs_are_refused) {
         {"a", "", "the target is empty"},
     };
     for (size_t i = 0; i < WG_COUNT(cases); i++)
-        assert_null(pairs_of(cases[i][0], cases[i][1]), WG_ERROR_FORMAT, cases[i][2]);
+        assert_fails(pairs_of(cases[i][0], cases[i][1]), WG_ERROR_FORMAT, cases[i][2]);
 }
 
 TEST(files_that_are_no_pairs_are_refused) {
@@ -140,11 +140,11 @@ TEST(files_that_are_no_pairs_are_refused) {
         {3, texts, WG_ERROR_ARGUMENT, "/c has no other side"},
     };
     for (size_t i = 0; i < WG_COUNT(cases); i++)
-        assert_null(load_as(WG_TEXT_PAIRS, cases[i].count, cases[i].paths, tokenizer),
-                    cases[i].code, cases[i].message);
+        assert_fails(load_as(WG_TEXT_PAIRS, cases[i].count, cases[i].paths, tokenizer),
+                     cases[i].code, cases[i].message);
     write_file(texts[0], "a\0b\n", 4);
-    assert_null(load_as(WG_TEXT_PAIRS, 2, texts, tokenizer), WG_ERROR_FORMAT,
-                "/a: line 1 holds a NUL");
+    assert_fails(load_as(WG_TEXT_PAIRS, 2, texts, tokenizer), WG_ERROR_FORMAT,
+                 "/a: line 1 holds a NUL");
 }
 
 /* ---- Parts ---- */
@@ -215,8 +215,8 @@ TEST(a_token_file_stands_in_for_its_texts) {
     ck_assert_int_eq(wg__dataset_source_end(both, 1), 160);
     assert_pair(both, 0, 40);
     assert_pair(both, 60 + 41, 41);
-    assert_null(load_as(WG_TEXT_PAIRS, 3, apart, tokenizer), WG_ERROR_ARGUMENT,
-                "b.from has no other side");
+    assert_fails(load_as(WG_TEXT_PAIRS, 3, apart, tokenizer), WG_ERROR_ARGUMENT,
+                 "b.from has no other side");
 }
 
 TEST(token_files_of_other_kinds_are_refused) {
@@ -240,10 +240,10 @@ TEST(token_files_of_other_kinds_are_refused) {
         {pairs, WG_TEXT_STREAM, "pairs.h5 has tokens of pairs of sentences; tokens as one stream"},
     };
     for (size_t i = 0; i < WG_COUNT(cases); i++)
-        assert_null(load_as(cases[i].kind, 1, &cases[i].path, tokenizer), WG_ERROR_ARGUMENT,
-                    cases[i].message);
-    assert_null(load_as(WG_TEXT_PAIRS, 1, &pairs, owned(wg__char_train("abc", -1, NULL))),
-                WG_ERROR_ARGUMENT, "pairs.h5 was made with another tokenizer");
+        assert_fails(load_as(cases[i].kind, 1, &cases[i].path, tokenizer), WG_ERROR_ARGUMENT,
+                     cases[i].message);
+    assert_fails(load_as(WG_TEXT_PAIRS, 1, &pairs, owned(wg__char_train("abc", -1, NULL))),
+                 WG_ERROR_ARGUMENT, "pairs.h5 was made with another tokenizer");
 }
 
 TEST(a_kept_file_is_used_again_until_a_side_changes) {
@@ -267,8 +267,8 @@ TEST(a_kept_file_is_used_again_until_a_side_changes) {
     assert_pair(again, 7, 7);
 
     write_text("moved.to", "X");
-    assert_null(load_kept(WG_TEXT_PAIRS, 2, moved, kept, tokenizer), WG_ERROR_FORMAT,
-                "moved.from has 40 lines and");
+    assert_fails(load_kept(WG_TEXT_PAIRS, 2, moved, kept, tokenizer), WG_ERROR_FORMAT,
+                 "moved.from has 40 lines and");
     ck_assert_ptr_nonnull(strstr(noted, "the texts are others, or have changed"));
     ck_assert(file_number(kept) == made); /* the old file stays when it cannot be replaced */
 }
@@ -281,11 +281,11 @@ TEST(without_its_texts_a_token_file_has_tokens_alone) {
     write_text("a.to", "other\n");
     wg_dataset *pairs = load_as(WG_TEXT_PAIRS, 1, &kept, tokenizer);
     assert_text(pairs, WG_SOURCE, 0, "a");
-    assert_null(wg__dataset_pair_text(pairs, WG_TARGET, 0), WG_ERROR_STATE, "a.to is gone or has");
+    assert_fails(wg__dataset_pair_text(pairs, WG_TARGET, 0), WG_ERROR_STATE, "a.to is gone or has");
     unlink(paths[0]);
     pairs = load_as(WG_TEXT_PAIRS, 1, &kept, tokenizer);
-    assert_null(wg__dataset_pair_text(pairs, WG_SOURCE, 0), WG_ERROR_STATE,
-                "a.from is gone or has");
+    assert_fails(wg__dataset_pair_text(pairs, WG_SOURCE, 0), WG_ERROR_STATE,
+                 "a.from is gone or has");
     assert_side(pairs, WG_SOURCE, 0, "a");
 }
 
@@ -340,8 +340,8 @@ TEST(sentences_that_are_not_two_by_two_are_no_pairs) {
     char *json = owned(wg_checkpoint_get_text(from, "/tokenizer"));
     ck_assert_int_eq(wg_checkpoint_put_text(to, "/tokenizer", json), 0);
     ck_assert_int_eq(wg_checkpoint_commit(to), 0);
-    assert_null(load_as(WG_TEXT_PAIRS, 1, &bad, tokenizer), WG_ERROR_FORMAT,
-                "bad.h5: /about lacks");
+    assert_fails(load_as(WG_TEXT_PAIRS, 1, &bad, tokenizer), WG_ERROR_FORMAT,
+                 "bad.h5: /about lacks");
 }
 
 /* ---- Memory ---- */

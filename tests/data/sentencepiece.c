@@ -87,7 +87,7 @@ TEST(a_prefix_goes_where_the_settings_say) {
 }
 
 TEST(a_model_that_contradicts_itself_is_refused) {
-    assert_null(make(&(wg__piece_settings){.byte_fallback = true}), WG_ERROR_FORMAT, "<0x00>");
+    assert_fails(make(&(wg__piece_settings){.byte_fallback = true}), WG_ERROR_FORMAT, "<0x00>");
     uint8_t bad[WG_COUNT(types)];
     const struct {
         int at;
@@ -106,7 +106,7 @@ TEST(a_model_that_contradicts_itself_is_refused) {
         bad[cases[i].at] = cases[i].type;
         wg__piece_model model = {
             .count = WG_COUNT(texts), .texts = texts, .scores = scores, .types = bad};
-        assert_null(wg__sentencepiece_new(&model), WG_ERROR_FORMAT, cases[i].message);
+        assert_fails(wg__sentencepiece_new(&model), WG_ERROR_FORMAT, cases[i].message);
     }
 }
 
@@ -142,9 +142,9 @@ TEST(damaged_files_are_refused_with_their_reason) {
         {BYTES(UNKNOWN "\x1a\x0b\x12\x09\x04\x00\x00\x00zzzzx"), "closed by NUL"},
     };
     for (size_t i = 0; i < WG_COUNT(cases); i++)
-        assert_null(wg__sentencepiece_read(cases[i].bytes, cases[i].length, "a.model"),
-                    WG_ERROR_FORMAT, cases[i].message);
-    assert_null(wg_tokenizer_load("none.model"), WG_ERROR_NOT_FOUND, "none.model");
+        assert_fails(wg__sentencepiece_read(cases[i].bytes, cases[i].length, "a.model"),
+                     WG_ERROR_FORMAT, cases[i].message);
+    assert_fails(wg_tokenizer_load("none.model"), WG_ERROR_NOT_FOUND, "none.model");
 }
 
 TEST(files_cut_short_or_changed_never_crash) {

@@ -109,12 +109,12 @@ TEST(marks_between_documents_are_not_learnt) {
 }
 
 TEST(training_refuses_what_it_cannot_learn_from) {
-    assert_null(train(" \n ", NULL), WG_ERROR_FORMAT, "no words");
-    assert_null(train("caf\xe9", NULL), WG_ERROR_FORMAT, "UTF-8");
-    assert_null(train(words, &(wg_sentencepiece_training){.vocabulary_size = 11}),
-                WG_ERROR_ARGUMENT, "ask for 12 or more");
-    assert_null(train(words, &(wg_sentencepiece_training){.min_frequency = -1}), WG_ERROR_ARGUMENT,
-                "min_frequency");
+    assert_fails(train(" \n ", NULL), WG_ERROR_FORMAT, "no words");
+    assert_fails(train("caf\xe9", NULL), WG_ERROR_FORMAT, "UTF-8");
+    assert_fails(train(words, &(wg_sentencepiece_training){.vocabulary_size = 11}),
+                 WG_ERROR_ARGUMENT, "ask for 12 or more");
+    assert_fails(train(words, &(wg_sentencepiece_training){.min_frequency = -1}), WG_ERROR_ARGUMENT,
+                 "min_frequency");
 }
 
 static bool train_and_free(const void *training) {

@@ -123,10 +123,10 @@ TEST(bad_files_are_refused_with_the_place) {
         {"{\"text\": \" \", \"answer_start\": 1}", "answers[0].text has no words"},
     };
     for (size_t i = 0; i < WG_COUNT(texts); i++)
-        assert_null(load(texts[i][0], NULL), WG_ERROR_FORMAT, texts[i][1]);
+        assert_fails(load(texts[i][0], NULL), WG_ERROR_FORMAT, texts[i][1]);
     for (size_t i = 0; i < WG_COUNT(answers); i++)
-        assert_null(load(one_question("a b", "c", answers[i][0]), NULL), WG_ERROR_FORMAT,
-                    answers[i][1]);
+        assert_fails(load(one_question("a b", "c", answers[i][0]), NULL), WG_ERROR_FORMAT,
+                     answers[i][1]);
     ck_assert_ptr_nonnull(
         load(one_question("a b", "c", "{\"text\": \"b\", \"answer_start\": 2}"), NULL));
 }
@@ -198,8 +198,8 @@ TEST(a_batch_holds_questions_and_windows) {
 
 TEST(windows_without_room_are_refused) {
     const wg__squad_options options = {.sequence = 67};
-    assert_null(load("{}", &options), WG_ERROR_ARGUMENT,
-                "67 tokens have no room for questions of up to 64");
+    assert_fails(load("{}", &options), WG_ERROR_ARGUMENT,
+                 "67 tokens have no room for questions of up to 64");
 }
 
 /* ---- Scores ---- */

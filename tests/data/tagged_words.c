@@ -87,21 +87,21 @@ TEST(bad_words_are_refused_by_line) {
     };
     for (size_t i = 0; i < WG_COUNT(cases); i++) {
         wg__labels labels = {0};
-        assert_null(load(cases[i].text, &cases[i].options, &labels), WG_ERROR_FORMAT,
-                    cases[i].part);
+        assert_fails(load(cases[i].text, &cases[i].options, &labels), WG_ERROR_FORMAT,
+                     cases[i].part);
         ck_assert_int_eq(labels.count, 0);
     }
     static const char *const columns[] = {"UPOS", "0", "-1", "2x"};
     for (size_t i = 0; i < WG_COUNT(columns); i++) {
         wg__labels labels = {0};
-        assert_null(load("a\tX\n", &(wg__tagged_words_options){.tag_column = columns[i]}, &labels),
-                    WG_ERROR_ARGUMENT, "wanted the number of a column");
+        assert_fails(load("a\tX\n", &(wg__tagged_words_options){.tag_column = columns[i]}, &labels),
+                     WG_ERROR_ARGUMENT, "wanted the number of a column");
     }
     wg__labels labels = {0};
     wg__labels_add(&labels, "X");
     wg__labels_add(&labels, "Y");
-    assert_null(load("a\tX\nb\tZ\n", NULL, &labels), WG_ERROR_FORMAT,
-                "line 2: the tag \"Z\" is unknown");
+    assert_fails(load("a\tX\nb\tZ\n", NULL, &labels), WG_ERROR_FORMAT,
+                 "line 2: the tag \"Z\" is unknown");
     wg__labels_free(&labels);
 }
 

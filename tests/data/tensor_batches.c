@@ -71,15 +71,15 @@ TEST(batches_want_no_gradient_of_the_rows) {
 
 TEST(tensors_that_do_not_belong_together_are_refused) {
     wg_tensor *a = wg_zeros(WG_F32, WG_DIMS(4, 2)), *b = wg_zeros(WG_I64, WG_DIMS(5));
-    assert_null(wg_tensor_batches_new(WG_TENSORS(a, b), NULL), WG_ERROR_SHAPE,
-                "tensor 1 has 5 rows, and tensor 0 has 4");
-    assert_null(wg_tensor_batches_new(WG_TENSORS(wg_scalar(WG_F32, 1)), NULL), WG_ERROR_SHAPE,
-                "no rows");
-    assert_null(wg_tensor_batches_new(WG_TENSORS(wg_zeros(WG_F32, WG_DIMS(0, 2))), NULL),
-                WG_ERROR_ARGUMENT, "no example");
-    assert_null(wg_tensor_batches_new(0, NULL, NULL), WG_ERROR_ARGUMENT, "0 tensors");
-    assert_null(wg_tensor_batches_new(WG_TENSORS(a, NULL), NULL), WG_ERROR_ARGUMENT,
-                "tensor 1 is NULL");
+    assert_fails(wg_tensor_batches_new(WG_TENSORS(a, b), NULL), WG_ERROR_SHAPE,
+                 "tensor 1 has 5 rows, and tensor 0 has 4");
+    assert_fails(wg_tensor_batches_new(WG_TENSORS(wg_scalar(WG_F32, 1)), NULL), WG_ERROR_SHAPE,
+                 "no rows");
+    assert_fails(wg_tensor_batches_new(WG_TENSORS(wg_zeros(WG_F32, WG_DIMS(0, 2))), NULL),
+                 WG_ERROR_ARGUMENT, "no example");
+    assert_fails(wg_tensor_batches_new(0, NULL, NULL), WG_ERROR_ARGUMENT, "0 tensors");
+    assert_fails(wg_tensor_batches_new(WG_TENSORS(a, NULL), NULL), WG_ERROR_ARGUMENT,
+                 "tensor 1 is NULL");
 }
 
 TEST(a_fingerprint_tells_dtype_shape_and_elements_apart) {

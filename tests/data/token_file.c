@@ -256,13 +256,13 @@ TEST(a_kept_file_is_used_again_until_text_or_tokenizer_change) {
 TEST(a_file_that_is_no_token_file_is_never_written_over) {
     const char *text = write_text("a.txt", three), *kept = write_text("b.txt", "precious");
     wg_tokenizer *tokenizer = byte_tokenizer();
-    assert_null(load_kept(WG_TEXT_STREAM, 1, &text, kept, tokenizer), WG_ERROR_FORMAT,
-                "b.txt exists and is no token file");
+    assert_fails(load_kept(WG_TEXT_STREAM, 1, &text, kept, tokenizer), WG_ERROR_FORMAT,
+                 "b.txt exists and is no token file");
     wg_checkpoint *file = wg_checkpoint_create(in_scratch("run.h5"));
     ck_assert_int_eq(wg_checkpoint_put_integer(file, "/train/step", 1), 0);
     ck_assert_int_eq(wg_checkpoint_commit(file), 0);
-    assert_null(load_kept(WG_TEXT_STREAM, 1, &text, in_scratch("run.h5"), tokenizer),
-                WG_ERROR_FORMAT, "run.h5: it is an HDF5 file, but no token file");
+    assert_fails(load_kept(WG_TEXT_STREAM, 1, &text, in_scratch("run.h5"), tokenizer),
+                 WG_ERROR_FORMAT, "run.h5: it is an HDF5 file, but no token file");
 }
 
 TEST(a_token_file_stands_in_for_its_text) {
@@ -277,17 +277,17 @@ TEST(a_token_file_stands_in_for_its_text) {
     ck_assert_int_eq(wg__dataset_sources(mixed), 2);
     ck_assert_ptr_nonnull(load_as(WG_TEXT_STREAM, 1, &kept, owned(wg_tokenizer_load(kept))));
 
-    assert_null(load_as(WG_TEXT_STREAM, 1, &kept, characters), WG_ERROR_ARGUMENT,
-                "tokens.h5 was made with another tokenizer");
-    assert_null(load(kept, bytes, NULL), WG_ERROR_ARGUMENT, "tokens of sentences are wanted");
+    assert_fails(load_as(WG_TEXT_STREAM, 1, &kept, characters), WG_ERROR_ARGUMENT,
+                 "tokens.h5 was made with another tokenizer");
+    assert_fails(load(kept, bytes, NULL), WG_ERROR_ARGUMENT, "tokens of sentences are wanted");
     wg_dataset *a, *b;
     assert_fails(wg_dataset_load_split(1, &kept, bytes, 0.1,
                                        &(wg_dataset_options){.kind = WG_TEXT_STREAM}, &a, &b),
                  WG_ERROR_ARGUMENT, "tokens.h5 has no part that is held out");
-    assert_null(load(kept, bytes, &(wg_dataset_options){.kind = WG_TEXT_STREAM, .end = 0.5}),
-                WG_ERROR_ARGUMENT, "which is read whole");
-    assert_null(load_kept(WG_TEXT_STREAM, 1, &kept, in_scratch("c.h5"), bytes), WG_ERROR_ARGUMENT,
-                "c.h5 is not made");
+    assert_fails(load(kept, bytes, &(wg_dataset_options){.kind = WG_TEXT_STREAM, .end = 0.5}),
+                 WG_ERROR_ARGUMENT, "which is read whole");
+    assert_fails(load_kept(WG_TEXT_STREAM, 1, &kept, in_scratch("c.h5"), bytes), WG_ERROR_ARGUMENT,
+                 "c.h5 is not made");
 }
 
 /* ---- Damage ---- */

@@ -22,9 +22,9 @@ static const char training_text[] =
 /* A vocabulary that is too small for them is refused with the size that would do. */
 TEST(a_trained_vocabulary_begins_with_specials_and_alphabet) {
     wg_wordpiece_training training = {.vocabulary_size = 11};
-    assert_null(train("ba ab, \u4e2d b!", &training), WG_ERROR_ARGUMENT,
-                "a vocabulary of 11 cannot hold the 5 special tokens and the 7 "
-                "pieces of one character that this text needs; ask for 12");
+    assert_fails(train("ba ab, \u4e2d b!", &training), WG_ERROR_ARGUMENT,
+                 "a vocabulary of 11 cannot hold the 5 special tokens and the 7 "
+                 "pieces of one character that this text needs; ask for 12");
     training.vocabulary_size = 12;
     ck_assert_int_eq(wg_tokenizer_size(train("ba ab, \u4e2d b!", &training)), 12);
     training.vocabulary_size = 70;
@@ -189,8 +189,8 @@ TEST(the_usual_alphabet_is_cut_to_the_vocabulary_but_not_below_1000) {
     ck_assert_int_eq(report.wanted_vocabulary, 1205);
     ck_assert_int_eq(report.unknown, 100 * 100 + 40);
     training.vocabulary_size = 1004;
-    assert_null(train(text_of_many_characters(), &training), WG_ERROR_ARGUMENT,
-                "ask for 1005 or more");
+    assert_fails(train(text_of_many_characters(), &training), WG_ERROR_ARGUMENT,
+                 "ask for 1005 or more");
 }
 
 TEST(a_report_counts_words_that_are_too_long) {
@@ -202,12 +202,12 @@ TEST(a_report_counts_words_that_are_too_long) {
 }
 
 TEST(training_on_bad_text_is_refused_with_its_reason) {
-    assert_null(train(" \n ", NULL), WG_ERROR_FORMAT, "no words");
-    assert_null(train("good\nb\xe4z", NULL), WG_ERROR_FORMAT, "line 2, byte 6 is 0xe4");
-    assert_null(wg_wordpiece_train_files(1, (const char *[]){"no/such.txt"}, NULL),
-                WG_ERROR_NOT_FOUND, "no/such.txt");
-    assert_null(train("a", &(wg_wordpiece_training){.vocabulary_size = -5}), WG_ERROR_ARGUMENT,
-                "a vocabulary of -5");
+    assert_fails(train(" \n ", NULL), WG_ERROR_FORMAT, "no words");
+    assert_fails(train("good\nb\xe4z", NULL), WG_ERROR_FORMAT, "line 2, byte 6 is 0xe4");
+    assert_fails(wg_wordpiece_train_files(1, (const char *[]){"no/such.txt"}, NULL),
+                 WG_ERROR_NOT_FOUND, "no/such.txt");
+    assert_fails(train("a", &(wg_wordpiece_training){.vocabulary_size = -5}), WG_ERROR_ARGUMENT,
+                 "a vocabulary of -5");
 }
 
 /* ---- Memory ---- */

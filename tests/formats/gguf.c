@@ -207,8 +207,8 @@ TEST(factors_of_frequencies_are_not_passed_over) {
     memcpy(at, other, strlen(other));
     write_file(path, file.data, file.count);
     free(file.data);
-    assert_null(wg_weights_open(path), WG_ERROR_FORMAT,
-                "rope_freqs.weight scales the positions of each frequency");
+    assert_fails(wg_weights_open(path), WG_ERROR_FORMAT,
+                 "rope_freqs.weight scales the positions of each frequency");
 }
 
 static void join_notes(const char *message, void *context) {

@@ -113,10 +113,10 @@ TEST(what_fits_into_one_file_is_one_without_an_index) {
     ck_assert_int_eq(write_shards(in_scratch("model.safetensors"), 48), 0);
     ck_assert_int_eq(access(in_scratch("model.safetensors"), R_OK), 0);
     ck_assert_int_ne(access(in_scratch("model.safetensors.index.json"), F_OK), 0);
-    assert_null(begin_shards(in_scratch("x.h5"), "hdf5", 16), WG_ERROR_ARGUMENT,
-                "hdf5 is written as one file");
-    assert_null(begin_shards(in_scratch("x.safetensors"), "safetensors", -1), WG_ERROR_ARGUMENT,
-                "shards of -1 bytes");
+    assert_fails(begin_shards(in_scratch("x.h5"), "hdf5", 16), WG_ERROR_ARGUMENT,
+                 "hdf5 is written as one file");
+    assert_fails(begin_shards(in_scratch("x.safetensors"), "safetensors", -1), WG_ERROR_ARGUMENT,
+                 "shards of -1 bytes");
 }
 
 TEST(unfinished_shards_leave_the_old_ones) {

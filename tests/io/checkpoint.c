@@ -271,11 +271,11 @@ TEST(a_value_of_another_kind_is_refused) {
     wg__checkpoint_put_number(file, "/number", 1);
     file = reopened(file, path);
     int64_t integer;
-    assert_null(wg_checkpoint_get_text(file, "/integer"), WG_ERROR_FORMAT, "/integer is no text");
-    assert_null(wg_checkpoint_get_tensor(file, "/text"), WG_ERROR_FORMAT, "/text is a text");
+    assert_fails(wg_checkpoint_get_text(file, "/integer"), WG_ERROR_FORMAT, "/integer is no text");
+    assert_fails(wg_checkpoint_get_tensor(file, "/text"), WG_ERROR_FORMAT, "/text is a text");
     assert_fails(wg_checkpoint_get_integer(file, "/number", &integer), WG_ERROR_FORMAT,
                  "/number is no integer");
-    assert_null(wg_checkpoint_get_tensor(file, "/none"), WG_ERROR_NOT_FOUND, "t.h5 has no /none");
+    assert_fails(wg_checkpoint_get_tensor(file, "/none"), WG_ERROR_NOT_FOUND, "t.h5 has no /none");
 }
 
 /* ---- No memory ---- */

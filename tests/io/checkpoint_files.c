@@ -47,7 +47,7 @@ TEST(a_pending_error_keeps_the_old_file) {
     ck_assert_int_eq(wg_checkpoint_put_optimizer(file, other->optimizer), -1);
     ck_assert_int_eq(wg_checkpoint_commit(file), -1);
     ck_assert_ptr_null(wg_checkpoint_create(path));
-    assert_null(wg_checkpoint_open(path), WG_ERROR_SHAPE, "forward: failed");
+    assert_fails(wg_checkpoint_open(path), WG_ERROR_SHAPE, "forward: failed");
     assert_alone_and_holds(path, model, other);
 }
 
@@ -76,8 +76,8 @@ TEST(an_old_file_is_replaced_while_it_is_read) {
 TEST(two_writers_of_one_file_do_not_meet) {
     const char *path = in_scratch("t.h5");
     wg_checkpoint *first = wg_checkpoint_create(path);
-    assert_null(wg_checkpoint_create(path), WG_ERROR_IO,
-                "t.h5 is being written by another process");
+    assert_fails(wg_checkpoint_create(path), WG_ERROR_IO,
+                 "t.h5 is being written by another process");
     ck_assert_int_eq(wg_checkpoint_put_integer(first, "/a", 1), 0);
     ck_assert_int_eq(wg_checkpoint_commit(first), 0);
     wg_checkpoint *second = wg_checkpoint_create(path);
@@ -111,17 +111,17 @@ TEST(a_symbolic_link_and_the_mode_of_the_old_file_stay) {
 }
 
 TEST(a_place_that_cannot_be_written_is_named) {
-    assert_null(wg_checkpoint_create("no/such/folder/t.h5"), WG_ERROR_NOT_FOUND,
-                "no/such/folder/t.h5: No such file");
-    assert_null(wg_checkpoint_create(scratch()), WG_ERROR_IO, "is not a regular file");
-    assert_null(wg_checkpoint_create("/dev/null"), WG_ERROR_IO, "/dev/null is not a regular file");
+    assert_fails(wg_checkpoint_create("no/such/folder/t.h5"), WG_ERROR_NOT_FOUND,
+                 "no/such/folder/t.h5: No such file");
+    assert_fails(wg_checkpoint_create(scratch()), WG_ERROR_IO, "is not a regular file");
+    assert_fails(wg_checkpoint_create("/dev/null"), WG_ERROR_IO, "/dev/null is not a regular file");
 }
 
 TEST(what_is_no_checkpoint_is_named) {
     const char *path = in_scratch("t.h5");
-    assert_null(wg_checkpoint_open(path), WG_ERROR_NOT_FOUND, "t.h5: No such file");
+    assert_fails(wg_checkpoint_open(path), WG_ERROR_NOT_FOUND, "t.h5: No such file");
     write_file(path, (const uint8_t *)"\x89HDF\r\n\x1a\n\x03", 9);
-    assert_null(wg_checkpoint_open(path), WG_ERROR_FORMAT, "t.h5 is damaged or no checkpoint");
+    assert_fails(wg_checkpoint_open(path), WG_ERROR_FORMAT, "t.h5 is damaged or no checkpoint");
 }
 
 TEST(a_file_of_another_kind_is_told_with_what_to_do) {
@@ -144,24 +144,24 @@ TEST(a_file_of_another_kind_is_told_with_what_to_do) {
     const char *path = in_scratch("x.bin");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         write_file(path, (const uint8_t *)cases[i].bytes, (int64_t)cases[i].count);
-        assert_null(wg_checkpoint_open(path), WG_ERROR_FORMAT, cases[i].told);
+        assert_fails(wg_checkpoint_open(path), WG_ERROR_FORMAT, cases[i].told);
     }
-    assert_null(wg_checkpoint_open("/dev/null"), WG_ERROR_IO, "/dev/null is not a regular file");
+    assert_fails(wg_checkpoint_open("/dev/null"), WG_ERROR_IO, "/dev/null is not a regular file");
 }
 
 TEST(a_folder_is_told_with_what_is_in_it) {
     const char *folder = in_scratch("folder");
     char path[512];
     ck_assert_int_eq(mkdir(folder, 0777), 0);
-    assert_null(wg_checkpoint_open(folder), WG_ERROR_IO,
-                "folder is a folder; a checkpoint is one file, and none is in it");
+    assert_fails(wg_checkpoint_open(folder), WG_ERROR_IO,
+                 "folder is a folder; a checkpoint is one file, and none is in it");
     snprintf(path, sizeof path, "%s/b.h5", folder);
     write_file(path, (const uint8_t *)"", 0);
     snprintf(path, sizeof path, "%s/a.h5", folder);
     write_file(path, (const uint8_t *)"", 0);
-    assert_null(wg_checkpoint_open(folder), WG_ERROR_IO, "folder/a.h5?");
+    assert_fails(wg_checkpoint_open(folder), WG_ERROR_IO, "folder/a.h5?");
     snprintf(path, sizeof path, "%s/pytorch_model.bin", folder);
     write_file(path, (const uint8_t *)"", 0);
-    assert_null(wg_checkpoint_open(folder), WG_ERROR_IO,
-                "is the folder of a published model, no checkpoint; `wengert conv");
+    assert_fails(wg_checkpoint_open(folder), WG_ERROR_IO,
+                 "is the folder of a published model, no checkpoint; `wengert conv");
 }

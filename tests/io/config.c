@@ -99,9 +99,9 @@ TEST(what_is_no_json_object_is_refused_with_its_line) {
         {"{\"a\": \"\xff\"}", "unable to decode byte 0xff"},
     };
     for (size_t i = 0; i < WG_COUNT(cases); i++)
-        assert_null(wg__config_parse(cases[i][0], "x.json"), WG_ERROR_FORMAT, cases[i][1]);
-    assert_null(wg__config_load("no/such.json"), WG_ERROR_NOT_FOUND, "no/such.json: No such file");
-    assert_null(wg__config_load("/"), WG_ERROR_IO, "/");
+        assert_fails(wg__config_parse(cases[i][0], "x.json"), WG_ERROR_FORMAT, cases[i][1]);
+    assert_fails(wg__config_load("no/such.json"), WG_ERROR_NOT_FOUND, "no/such.json: No such file");
+    assert_fails(wg__config_load("/"), WG_ERROR_IO, "/");
 }
 
 TEST(deep_nesting_is_refused) {
@@ -110,10 +110,10 @@ TEST(deep_nesting_is_refused) {
     memcpy(json, "{\"x\":", 5);
     const char *path = in_scratch("deep.json");
     write_file(path, json, sizeof json - 1);
-    assert_null(wg__config_load(path), WG_ERROR_FORMAT, "maximum parsing depth reached");
+    assert_fails(wg__config_load(path), WG_ERROR_FORMAT, "maximum parsing depth reached");
     for (size_t i = 5; i + 5 < sizeof json; i += 5) /* objects in objects */
         memcpy(json + i, "{\"x\":", 5);
-    assert_null(wg__config_parse(json, path), WG_ERROR_FORMAT, "maximum parsing depth reached");
+    assert_fails(wg__config_parse(json, path), WG_ERROR_FORMAT, "maximum parsing depth reached");
 }
 
 TEST(readers_do_nothing_while_an_error_is_pending) {

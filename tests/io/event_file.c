@@ -49,8 +49,8 @@ TEST(each_opening_makes_a_file_of_its_own) {
     ck_assert_int_eq(files_in(in_scratch("events")), 2);
     wg__event_file_close(one);
     wg__event_file_close(two);
-    assert_null(wg__event_file_open(in_scratch("no/events"), 1700000000), WG_ERROR_NOT_FOUND,
-                "no/events");
+    assert_fails(wg__event_file_open(in_scratch("no/events"), 1700000000), WG_ERROR_NOT_FOUND,
+                 "no/events");
 }
 
 /* In a process whose files cannot grow beyond 100 bytes: the version fits, and one event. */

@@ -97,9 +97,9 @@ TEST(every_number_reads_back_the_same) {
 }
 
 TEST(a_log_that_cannot_be_opened_is_an_error_with_its_path) {
-    assert_null(wg__metric_log_open("no/such/folder/run.jsonl"), WG_ERROR_NOT_FOUND,
-                "no/such/folder/run.jsonl: No such file");
-    assert_null(wg__metric_log_open("/"), WG_ERROR_IO, "/: Is a directory");
+    assert_fails(wg__metric_log_open("no/such/folder/run.jsonl"), WG_ERROR_NOT_FOUND,
+                 "no/such/folder/run.jsonl: No such file");
+    assert_fails(wg__metric_log_open("/"), WG_ERROR_IO, "/: Is a directory");
 }
 
 TEST(a_full_disk_is_an_error_with_the_path) {

@@ -44,7 +44,7 @@ START_TEST(views_refuse_shapes_that_do_not_fit) {
     wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 3));
     refused(wg_reshape(x, WG_DIMS(4, 2)), WG_ERROR_SHAPE,
             "reshape: (2, 3) f32: 6 elements do not fit (4, 2) f32, which has 8");
-    refused(wg_reshape(x, WG_DIMS(-1, 4)), WG_ERROR_SHAPE, "6 elements cannot be cut");
+    refused(wg_reshape(x, WG_DIMS(-1, 4)), WG_ERROR_SHAPE, "6 elements cannot be divided");
     refused(wg_reshape(x, WG_DIMS(-1, -1)), WG_ERROR_SHAPE, "two sizes are -1");
     refused(wg_reshape(x, WG_DIMS(-2, 3)), WG_ERROR_SHAPE, "negative");
     refused(wg_reshape(zeros(WG_F32, WG_DIMS(0, 3)), WG_DIMS(-1, 0)), WG_ERROR_SHAPE, "cannot");
@@ -93,7 +93,7 @@ START_TEST(reshaping_and_moving_axes_refuse_what_does_not_fit) {
     refused(wg_unflatten(x, 1, WG_DIMS(2, 2)), WG_ERROR_SHAPE,
             "unflatten: (2, 6) f32: axis 1, of size 6, is not cut into 2 axes whose sizes multiply "
             "to 4");
-    refused(wg_unflatten(x, 1, WG_DIMS(4, -1)), WG_ERROR_SHAPE, "6 elements cannot be cut");
+    refused(wg_unflatten(x, 1, WG_DIMS(4, -1)), WG_ERROR_SHAPE, "6 elements cannot be divided");
     refused(wg_unflatten(x, 1, WG_DIMS(-1, -1)), WG_ERROR_SHAPE, "two sizes are -1");
     refused(wg_unflatten(x, 0, 0, NULL), WG_ERROR_SHAPE, "into 0 axes");
     refused(wg_unflatten(x, 1, WG_DIMS(1, 1, 1, 1, 1, 1, 2, 3)), WG_ERROR_SHAPE, "ranks go to 8");
