@@ -172,6 +172,7 @@ tests_test_ops_SOURCES = \
 	tests/ops/einsum.c \
 	tests/ops/errors.c \
 	tests/ops/extremes.c \
+	tests/ops/fft.c \
 	tests/ops/gradients.c \
 	tests/ops/linalg_threads.c \
 	tests/ops/linear_loss.c \
@@ -183,14 +184,7 @@ tests_test_ops_SOURCES = \
 	tests/ops/quantized.c \
 	tests/ops/reduce.c \
 	tests/ops/reference.c \
-	tests/ops/reference.h \
-	tests/ops/reference_conv.c \
-	tests/ops/reference_elementwise.c \
-	tests/ops/reference_fft.c \
-	tests/ops/reference_linalg.c \
-	tests/ops/reference_matrices.c \
-	tests/ops/reference_reduce.c \
-	tests/ops/reference_shape.c \
+	tests/ops/reference_ops.def \
 	tests/ops/registry.c \
 	tests/ops/softmax.c \
 	tests/ops/sort.c \

@@ -33,7 +33,7 @@ static void assert_blamed(int count, const char *const *parts) {
 #define BLAMED(...)                                                                                \
     assert_blamed((int)WG_COUNT(((const char *[]){__VA_ARGS__})), (const char *[]){__VA_ARGS__})
 
-START_TEST(the_mode_is_off_at_first_and_says_what_it_was) {
+TEST(the_mode_is_off_at_first_and_says_what_it_was) {
     ck_assert(wg_requires_grad(leaf(1, 1)));
     ck_assert(!wg_set_anomaly_mode(true));
     ck_assert(wg_set_anomaly_mode(false));
@@ -41,18 +41,16 @@ START_TEST(the_mode_is_off_at_first_and_says_what_it_was) {
     ck_assert_ptr_nonnull(wg_sqrt(leaf(4, -1)));
     assert_no_error();
 }
-END_TEST
 
-START_TEST(a_forward_that_makes_a_nan_is_named_with_its_caller) {
+TEST(a_forward_that_makes_a_nan_is_named_with_its_caller) {
     wg_set_anomaly_mode(true);
     ck_assert_ptr_null(take_the_root(leaf(4, -1)));
     BLAMED("sqrt: (2) f64: ", "output 0 at (1)", "called by take_the_root in test_autograd+0x");
 }
-END_TEST
 
 /* addr2line accepts the offset, and it leads back to this program's function, into which the op's
  * function of ops.h may be inlined. */
-START_TEST(the_offset_of_the_caller_lies_in_the_caller) {
+TEST(the_offset_of_the_caller_lies_in_the_caller) {
     wg_set_anomaly_mode(true);
     take_the_root(leaf(4, -1));
     const char *at = strstr(wg_error_pending()->message, "test_autograd+");
@@ -75,9 +73,8 @@ START_TEST(the_offset_of_the_caller_lies_in_the_caller) {
     if (stream)
         pclose(stream);
 }
-END_TEST
 
-START_TEST(a_nan_that_came_in_is_nobodys_fault) {
+TEST(a_nan_that_came_in_is_nobodys_fault) {
     wg_set_anomaly_mode(true);
     wg_tensor *x = leaf(4, NAN);
     wg_backward(sum(wg_add(wg_mul_scalar(wg_add(x, x), 3), x)), NULL);
@@ -88,10 +85,9 @@ START_TEST(a_nan_that_came_in_is_nobodys_fault) {
     ck_assert_int_eq(wg_backward(sum(wg_exp(x)), NULL), -1);
     BLAMED("exp: (2) f64: its vjp", "cotangents without one (but the forward call had one)");
 }
-END_TEST
 
 /* The derivative of the square root at 0 is infinite; times a cotangent of 0 it is NaN. */
-START_TEST(a_vjp_that_makes_a_nan_is_named_with_the_forward_call) {
+TEST(a_vjp_that_makes_a_nan_is_named_with_the_forward_call) {
     wg_set_anomaly_mode(true);
     wg_tensor *x = leaf(4, 0);
     wg_tensor *y = take_the_root(x), *z = wg_mul_scalar(y, 0);
@@ -99,17 +95,15 @@ START_TEST(a_vjp_that_makes_a_nan_is_named_with_the_forward_call) {
     BLAMED("sqrt: (2) f64: its vjp", "operand 0 at (1)", "call 1, recorded by take_the_root in ");
     ck_assert_ptr_null(wg_gradient(x));
 }
-END_TEST
 
-START_TEST(a_call_from_before_the_mode_is_named_without_a_caller) {
+TEST(a_call_from_before_the_mode_is_named_without_a_caller) {
     wg_tensor *y = wg_mul_scalar(take_the_root(leaf(4, 0)), 0);
     wg_set_anomaly_mode(true);
     ck_assert_int_eq(wg_backward(sum(y), NULL), -1);
     BLAMED("sqrt: (2) f64: its vjp", "recorded before anomaly mode was on");
 }
-END_TEST
 
-START_TEST(a_vjp_of_a_vjp_is_named_with_the_op_within_which_it_was_recorded) {
+TEST(a_vjp_of_a_vjp_is_named_with_the_op_within_which_it_was_recorded) {
     wg_set_anomaly_mode(true);
     wg_tensor *x = leaf(4, 0), *roots = sum(take_the_root(x)), *first, *second;
     const wg_backward_options recorded = {.create_graph = true};
@@ -118,10 +112,9 @@ START_TEST(a_vjp_of_a_vjp_is_named_with_the_op_within_which_it_was_recorded) {
     ck_assert_int_eq(wg_grad(1, &first, &zero, 1, &x, NULL, &second), -1);
     BLAMED("its vjp made a NaN", "recorded in the vjp of sqrt of call 1 by ");
 }
-END_TEST
 
 /* If all targets are ignored, the loss is 0 / 0. */
-START_TEST(fused_ops_are_asked_as_a_whole) {
+TEST(fused_ops_are_asked_as_a_whole) {
     wg_tensor *x = wg_ones(WG_F64, WG_DIMS(1, 3)), *target = wg_full(WG_I64, WG_DIMS(1), -100);
     wg_set_anomaly_mode(true);
     wg_cross_entropy(x, target, -100, NULL);
@@ -135,7 +128,6 @@ START_TEST(fused_ops_are_asked_as_a_whole) {
     ck_assert_int_eq(wg_backward(wg_layer_norm_op(x, NULL, NULL, 1e-5), &options), -1);
     BLAMED("layer_norm: (1, 3) f64", "its vjp made a NaN");
 }
-END_TEST
 
 static int roots(int input_count, wg_tensor *const *inputs, int output_count, wg_tensor **outputs,
                  void *context) {
@@ -151,7 +143,7 @@ static int losses(int input_count, wg_tensor *const *inputs, int output_count, w
     return outputs[0] ? 0 : -1;
 }
 
-START_TEST(forward_mode_is_asked_too) {
+TEST(forward_mode_is_asked_too) {
     wg_tensor *x = leaf(4, 0), *v = wg_zeros_like(x), *tangent;
     wg_set_anomaly_mode(true);
     ck_assert_int_eq(wg_jvp(roots, NULL, 1, &x, &v, 1, NULL, &tangent), -1);
@@ -164,7 +156,6 @@ START_TEST(forward_mode_is_asked_too) {
     ck_assert_int_eq(wg_jvp(losses, target, 1, &x, &v, 1, NULL, &tangent), -1);
     BLAMED("cross_entropy: (1, 3) f64 x (1) i64: it made a NaN");
 }
-END_TEST
 
 static void *root_of_minus_one(void *found) {
     wg_scope scope;
@@ -174,7 +165,7 @@ static void *root_of_minus_one(void *found) {
     return wg_error_pending() ? NULL : found;
 }
 
-START_TEST(the_mode_is_of_one_thread) {
+TEST(the_mode_is_of_one_thread) {
     wg_set_anomaly_mode(true);
     pthread_t thread;
     double found = 0;
@@ -183,9 +174,8 @@ START_TEST(the_mode_is_of_one_thread) {
     pthread_join(thread, &status);
     ck_assert(status && isnan(found));
 }
-END_TEST
 
-START_TEST(gradients_are_the_same_in_anomaly_mode) {
+TEST(gradients_are_the_same_in_anomaly_mode) {
     wg_generator generator = {.seed = 3};
     wg_tensor *w = wg_randn(&generator, WG_F32, WG_DIMS(8, 8)), *gradients[2];
     wg_tensor *target = wg_zeros(WG_I64, WG_DIMS(8));
@@ -201,30 +191,12 @@ START_TEST(gradients_are_the_same_in_anomaly_mode) {
     }
     assert_close(gradients[1], gradients[0], 1e-5, 1e-7); /* weights are not summed in place */
 }
-END_TEST
 
 static int step(wg_tensor *x) {
     return wg_backward(sum(wg_exp(wg_sqrt(x))), NULL);
 }
 
-START_TEST(lack_of_memory_anywhere_is_an_error_and_no_leak) {
+TEST(lack_of_memory_anywhere_is_an_error_and_no_leak) {
     wg_set_anomaly_mode(true);
     assert_no_leak_without_memory(step);
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {the_mode_is_off_at_first_and_says_what_it_was,
-                                  a_forward_that_makes_a_nan_is_named_with_its_caller,
-                                  the_offset_of_the_caller_lies_in_the_caller,
-                                  a_nan_that_came_in_is_nobodys_fault,
-                                  a_vjp_that_makes_a_nan_is_named_with_the_forward_call,
-                                  a_call_from_before_the_mode_is_named_without_a_caller,
-                                  a_vjp_of_a_vjp_is_named_with_the_op_within_which_it_was_recorded,
-                                  fused_ops_are_asked_as_a_whole,
-                                  forward_mode_is_asked_too,
-                                  the_mode_is_of_one_thread,
-                                  gradients_are_the_same_in_anomaly_mode,
-                                  lack_of_memory_anywhere_is_an_error_and_no_leak};
-    add_suite("anomaly", tests);
 }

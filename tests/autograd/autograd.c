@@ -55,24 +55,22 @@ static wg_tensor *gradient_of(wg_tensor *output, wg_tensor *input) {
 
 /* ---- Leaves ---- */
 
-START_TEST(a_leaf_takes_its_gradient) {
+TEST(a_leaf_takes_its_gradient) {
     wg_tensor *x = leaf(NUMBERS(1, -2, 3));
     ck_assert_ptr_null(wg_gradient(x));
     assert_backward(sum(square(x)));
     assert_values(wg_gradient(x), NUMBERS(2, -4, 6));
     ck_assert(!wg_requires_grad(wg_gradient(x)));
 }
-END_TEST
 
-START_TEST(a_second_backward_adds_to_the_gradient) {
+TEST(a_second_backward_adds_to_the_gradient) {
     wg_tensor *x = leaf(NUMBERS(1, -2, 3));
     assert_backward(sum(square(x)));
     assert_backward(sum(wg_mul_scalar(x, 10)));
     assert_values(wg_gradient(x), NUMBERS(12, 6, 16));
 }
-END_TEST
 
-START_TEST(a_gradient_forgotten_is_written_afresh) {
+TEST(a_gradient_forgotten_is_written_afresh) {
     wg_tensor *x = leaf(NUMBERS(1, -2, 3));
     assert_backward(sum(square(x)));
     wg_zero_grad(x);
@@ -81,17 +79,15 @@ START_TEST(a_gradient_forgotten_is_written_afresh) {
     assert_values(wg_gradient(x), NUMBERS(10, 10, 10));
     wg_zero_grad(NULL);
 }
-END_TEST
 
-START_TEST(only_leaves_that_want_a_gradient_take_one) {
+TEST(only_leaves_that_want_a_gradient_take_one) {
     wg_tensor *x = leaf(NUMBERS(1, 2)), *y = vector(NUMBERS(3, 4));
     assert_backward(sum(wg_mul(x, y)));
     assert_values(wg_gradient(x), NUMBERS(3, 4));
     ck_assert_ptr_null(wg_gradient(y));
 }
-END_TEST
 
-START_TEST(a_leaf_may_stop_wanting) {
+TEST(a_leaf_may_stop_wanting) {
     wg_tensor *x = leaf(NUMBERS(1, 2));
     assert_backward(sum(square(x)));
     ck_assert_int_eq(wg_set_requires_grad(x, false), 0);
@@ -99,19 +95,15 @@ START_TEST(a_leaf_may_stop_wanting) {
     ck_assert_ptr_null(wg_gradient(x));
     ck_assert(!wg_requires_grad(square(x)));
 }
-END_TEST
 
-START_TEST(only_floating_leaves_can_want) {
-    ck_assert_int_eq(wg_set_requires_grad(wg_zeros(WG_I64, WG_DIMS(2)), true), -1);
-    assert_error(WG_ERROR_DTYPE, "i64");
+TEST(only_floating_leaves_can_want) {
+    assert_fails(wg_set_requires_grad(wg_zeros(WG_I64, WG_DIMS(2)), true), WG_ERROR_DTYPE, "i64");
     wg_tensor *y = square(leaf(NUMBERS(1, 2)));
-    ck_assert_int_eq(wg_set_requires_grad(y, false), -1);
-    assert_error(WG_ERROR_GRADIENT, "mul");
+    assert_fails(wg_set_requires_grad(y, false), WG_ERROR_GRADIENT, "mul");
     ck_assert_int_eq(wg_set_requires_grad(NULL, true), -1);
 }
-END_TEST
 
-START_TEST(gradients_share_no_memory) {
+TEST(gradients_share_no_memory) {
     wg_tensor *x = leaf(NUMBERS(1, 2)), *y = leaf(NUMBERS(3, 4));
     wg_tensor *cotangent = vector(NUMBERS(5, 6));
     wg_backward(wg_add(x, y), &(wg_backward_options){.cotangent = cotangent});
@@ -122,17 +114,15 @@ START_TEST(gradients_share_no_memory) {
     wg_fill_(wg_gradient(x), 0);
     assert_values(wg_gradient(y), NUMBERS(5, 6));
 }
-END_TEST
 
-START_TEST(a_leaf_that_is_the_output_takes_the_cotangent) {
+TEST(a_leaf_that_is_the_output_takes_the_cotangent) {
     wg_tensor *x = leaf(NUMBERS(7));
     assert_backward(x);
     assert_backward(x);
     assert_values(wg_gradient(x), NUMBERS(2));
 }
-END_TEST
 
-START_TEST(a_tied_leaf_takes_the_gradient_of_both_uses) {
+TEST(a_tied_leaf_takes_the_gradient_of_both_uses) {
     wg_tensor *w = leaf(NUMBERS(2, 3)), *x = vector(NUMBERS(5, 7));
     wg_tensor *hidden = wg_tanh(wg_mul(w, x));
     assert_backward(sum(wg_mul(wg_alias(w), hidden)));
@@ -143,9 +133,8 @@ START_TEST(a_tied_leaf_takes_the_gradient_of_both_uses) {
     }
     assert_values(wg_gradient(w), 2, expected);
 }
-END_TEST
 
-START_TEST(gradients_keep_the_dtype_of_their_leaf) {
+TEST(gradients_keep_the_dtype_of_their_leaf) {
     wg_tensor *x = wg_ones(WG_F32, WG_DIMS(2)), *y = wg_ones(WG_F64, WG_DIMS(2));
     wg_set_requires_grad(x, true);
     wg_set_requires_grad(y, true);
@@ -153,23 +142,20 @@ START_TEST(gradients_keep_the_dtype_of_their_leaf) {
     assert_close(wg_gradient(x), wg_ones(WG_F32, WG_DIMS(2)), 0, 0);
     assert_close(wg_gradient(y), wg_ones(WG_F64, WG_DIMS(2)), 0, 0);
 }
-END_TEST
 
 /* ---- Recording ---- */
 
-START_TEST(nothing_is_recorded_while_recording_is_off) {
+TEST(nothing_is_recorded_while_recording_is_off) {
     wg_tensor *x = leaf(NUMBERS(1, 2));
     ck_assert(wg_set_grad_enabled(false));
     wg_tensor *y = square(x);
     ck_assert(!wg_grad_enabled());
     ck_assert(!wg_set_grad_enabled(true));
     ck_assert(wg_requires_grad(x) && !wg_requires_grad(y));
-    ck_assert_int_eq(wg_backward(sum(y), NULL), -1);
-    assert_error(WG_ERROR_GRADIENT, "requires no gradient");
+    assert_fails(wg_backward(sum(y), NULL), WG_ERROR_GRADIENT, "requires no gradient");
 }
-END_TEST
 
-START_TEST(detaching_cuts_the_graph) {
+TEST(detaching_cuts_the_graph) {
     wg_tensor *x = leaf(NUMBERS(3, 4));
     wg_tensor *constant = wg_detach(x);
     ck_assert(!wg_requires_grad(constant) && wg__tensor_shares_storage(constant, x));
@@ -177,9 +163,8 @@ START_TEST(detaching_cuts_the_graph) {
     assert_values(wg_gradient(x), NUMBERS(3, 4));
     ck_assert_ptr_null(wg_detach(NULL));
 }
-END_TEST
 
-START_TEST(recording_is_as_before_after_backward) {
+TEST(recording_is_as_before_after_backward) {
     wg_tensor *x = leaf(NUMBERS(3));
     wg_tensor *y = square(x);
     wg_set_grad_enabled(false);
@@ -190,24 +175,20 @@ START_TEST(recording_is_as_before_after_backward) {
     wg_error_clear();
     ck_assert(wg_grad_enabled());
 }
-END_TEST
 
-START_TEST(writing_in_place_to_what_is_recorded_is_refused) {
+TEST(writing_in_place_to_what_is_recorded_is_refused) {
     wg_tensor *x = leaf(NUMBERS(3, 4)), *y = square(x);
-    ck_assert_int_eq(wg_fill_(x, 0), -1);
-    assert_error(WG_ERROR_GRADIENT, "requires a gradient");
-    ck_assert_int_eq(wg_add_(y, vector(NUMBERS(1, 1)), 1), -1);
-    assert_error(WG_ERROR_GRADIENT, "recorded graph");
+    assert_fails(wg_fill_(x, 0), WG_ERROR_GRADIENT, "requires a gradient");
+    assert_fails(wg_add_(y, vector(NUMBERS(1, 1)), 1), WG_ERROR_GRADIENT, "recorded graph");
     wg_set_grad_enabled(false);
     ck_assert_int_eq(wg_fill_(x, 1), 0);
     wg_set_grad_enabled(true);
     assert_values(wg_detach(x), NUMBERS(1, 1));
 }
-END_TEST
 
 /* ---- The graph ---- */
 
-START_TEST(the_scope_of_the_forward_pass_may_end_first) {
+TEST(the_scope_of_the_forward_pass_may_end_first) {
     wg_tensor *x = leaf(NUMBERS(1, 2, 3));
     wg_scope scope;
     wg_scope_begin(&scope);
@@ -215,27 +196,24 @@ START_TEST(the_scope_of_the_forward_pass_may_end_first) {
     assert_backward(loss);
     assert_values(wg_gradient(x), NUMBERS(2 * exp(1), 4 * exp(4), 6 * exp(9)));
 }
-END_TEST
 
-START_TEST(a_diamond_adds_up_its_paths) {
+TEST(a_diamond_adds_up_its_paths) {
     wg_tensor *x = leaf(NUMBERS(3));
     wg_tensor *y = square(x);
     assert_backward(wg_add(y, square(y)));
     assert_values(wg_gradient(x), NUMBERS(6 + 2 * 9 * 6));
 }
-END_TEST
 
 /* Visiting each path separately would take practically forever. */
-START_TEST(sixty_diamonds_in_a_row_are_walked_once_each) {
+TEST(sixty_diamonds_in_a_row_are_walked_once_each) {
     wg_tensor *x = leaf(NUMBERS(1)), *y = x;
     for (int i = 0; i < 60; i++)
         y = wg_add(y, y);
     assert_backward(y);
     assert_values(wg_gradient(x), NUMBERS(0x1p60));
 }
-END_TEST
 
-START_TEST(broadcast_axes_are_summed) {
+TEST(broadcast_axes_are_summed) {
     wg_tensor *matrix = wg_ones(WG_F64, WG_DIMS(2, 3)), *row = wg_ones(WG_F64, WG_DIMS(3));
     wg_tensor *column = wg_ones(WG_F64, WG_DIMS(2, 1)), *scalar = wg_scalar(WG_F64, 1);
     wg_tensor *const all[] = {matrix, row, column, scalar};
@@ -249,9 +227,8 @@ START_TEST(broadcast_axes_are_summed) {
                  0);
     assert_close(wg_gradient(scalar), wg_scalar(WG_F64, 15), 0, 0);
 }
-END_TEST
 
-START_TEST(views_pass_gradients_to_where_they_look) {
+TEST(views_pass_gradients_to_where_they_look) {
     wg_tensor *x = wg_reshape(wg_arange(WG_F64, 0, 12, 1), WG_DIMS(3, 4));
     wg_set_requires_grad(x, true);
     wg_tensor *flipped = wg_slice(wg_transpose(x, 0, 1), 0, WG_END, WG_END, -2); /* rows 3, 1 */
@@ -264,27 +241,23 @@ START_TEST(views_pass_gradients_to_where_they_look) {
     expected[9] = 50;
     assert_close(wg_gradient(x), wg_from_array(WG_F64, WG_DIMS(3, 4), expected), 0, 0);
 }
-END_TEST
 
-START_TEST(a_graph_serves_one_backward_pass) {
+TEST(a_graph_serves_one_backward_pass) {
     wg_tensor *x = leaf(NUMBERS(1, 2)), *y = sum(square(x));
     assert_backward(y);
-    ck_assert_int_eq(wg_backward(y, NULL), -1);
-    assert_error(WG_ERROR_GRADIENT, "retain_graph");
+    assert_fails(wg_backward(y, NULL), WG_ERROR_GRADIENT, "retain_graph");
     assert_values(wg_gradient(x), NUMBERS(2, 4));
 }
-END_TEST
 
-START_TEST(a_retained_graph_serves_again) {
+TEST(a_retained_graph_serves_again) {
     wg_tensor *x = leaf(NUMBERS(1, 2)), *y = sum(square(x));
     wg_backward(y, &retained);
     wg_backward(y, &retained);
     assert_backward(y);
     assert_values(wg_gradient(x), NUMBERS(6, 12));
 }
-END_TEST
 
-START_TEST(backward_frees_what_the_graph_saved) {
+TEST(backward_frees_what_the_graph_saved) {
     wg_tensor *x = leaf(NUMBERS(1, 2));
     wg_scope scope;
     wg_scope_begin(&scope);
@@ -294,9 +267,8 @@ START_TEST(backward_frees_what_the_graph_saved) {
     ck_assert_int_gt(before, 3);
     ck_assert_int_eq(wg_tensors_alive(), 3); /* x, its gradient, y */
 }
-END_TEST
 
-START_TEST(intermediate_gradients_stay_when_asked_for) {
+TEST(intermediate_gradients_stay_when_asked_for) {
     wg_tensor *x = leaf(NUMBERS(1, 2)), *y = square(x);
     ck_assert_int_eq(wg_retain_grad(y), 0);
     wg_tensor *z = wg_mul_scalar(y, 3), *loss = sum(wg_add(y, z));
@@ -304,84 +276,69 @@ START_TEST(intermediate_gradients_stay_when_asked_for) {
     assert_values(wg_gradient(y), NUMBERS(4, 4));
     assert_values(wg_gradient(x), NUMBERS(8, 16));
     ck_assert_ptr_null(wg_gradient(z));
-    ck_assert_int_eq(wg_retain_grad(vector(NUMBERS(1))), -1);
-    assert_error(WG_ERROR_GRADIENT, "requires no gradient");
+    assert_fails(wg_retain_grad(vector(NUMBERS(1))), WG_ERROR_GRADIENT, "requires no gradient");
 }
-END_TEST
 
 /* ---- Versions ---- */
 
-START_TEST(an_input_written_after_it_was_saved_is_refused) {
+TEST(an_input_written_after_it_was_saved_is_refused) {
     wg_tensor *x = leaf(NUMBERS(1, 2)), *y = vector(NUMBERS(3, 4));
     wg_tensor *loss = sum(wg_mul(x, y));
     wg_fill_(wg_select(y, 0, 1), 9); /* written through a view of it */
-    ck_assert_int_eq(wg_backward(loss, NULL), -1);
-    assert_error(WG_ERROR_GRADIENT, "written in place");
+    assert_fails(wg_backward(loss, NULL), WG_ERROR_GRADIENT, "written in place");
     ck_assert_ptr_null(wg_gradient(x));
 }
-END_TEST
 
-START_TEST(an_output_written_after_it_was_saved_is_refused) {
+TEST(an_output_written_after_it_was_saved_is_refused) {
     wg_tensor *y = wg_exp(leaf(NUMBERS(1, 2)));
     wg_tensor *loss = sum(y);
     wg_fill_(wg_detach(y), 0);
-    ck_assert_int_eq(wg_backward(loss, NULL), -1);
-    assert_error(WG_ERROR_GRADIENT, "output 0 of exp");
+    assert_fails(wg_backward(loss, NULL), WG_ERROR_GRADIENT, "output 0 of exp");
 }
-END_TEST
 
-START_TEST(what_was_not_saved_may_be_written) {
+TEST(what_was_not_saved_may_be_written) {
     wg_tensor *x = leaf(NUMBERS(1, 2)), *y = vector(NUMBERS(3, 4));
     wg_tensor *loss = sum(wg_add(x, y));
     wg_fill_(y, 9);
     assert_backward(loss);
     assert_values(wg_gradient(x), NUMBERS(1, 1));
 }
-END_TEST
 
 /* ---- Refusals ---- */
 
-START_TEST(backward_refuses_while_an_error_is_pending) {
+TEST(backward_refuses_while_an_error_is_pending) {
     wg_tensor *x = leaf(NUMBERS(1, 2)), *loss = sum(square(x)), *gradient = x;
     wg_add(x, vector(NUMBERS(1, 2, 3)));
     ck_assert_int_eq(wg_backward(loss, NULL), -1);
     ck_assert_int_eq(wg_grad(1, &loss, NULL, 1, &x, NULL, &gradient), -1);
     ck_assert_ptr_null(gradient);
-    ck_assert_ptr_null(wg_gradient(x));
-    assert_error(WG_ERROR_SHAPE, "add");
+    assert_null(wg_gradient(x), WG_ERROR_SHAPE, "add");
     assert_backward(loss);
 }
-END_TEST
 
-START_TEST(a_failed_forward_pass_gives_no_gradient) {
+TEST(a_failed_forward_pass_gives_no_gradient) {
     wg_tensor *x = leaf(NUMBERS(1, 2));
     wg_tensor *loss = sum(square(wg_add(x, vector(NUMBERS(1, 2, 3)))));
     ck_assert_ptr_null(loss);
     ck_assert_int_eq(wg_backward(loss, NULL), -1);
-    ck_assert_ptr_null(wg_gradient(x));
-    assert_error(WG_ERROR_SHAPE, "add");
+    assert_null(wg_gradient(x), WG_ERROR_SHAPE, "add");
 }
-END_TEST
 
-START_TEST(several_elements_need_a_cotangent) {
+TEST(several_elements_need_a_cotangent) {
     wg_tensor *x = leaf(NUMBERS(1, 2));
-    ck_assert_int_eq(wg_backward(square(x), NULL), -1);
-    assert_error(WG_ERROR_SHAPE, "cotangent");
+    assert_fails(wg_backward(square(x), NULL), WG_ERROR_SHAPE, "cotangent");
     wg_backward_options options = {.cotangent = vector(NUMBERS(1, 2, 3))};
-    ck_assert_int_eq(wg_backward(square(x), &options), -1);
-    assert_error(WG_ERROR_SHAPE, "(3) f64");
+    assert_fails(wg_backward(square(x), &options), WG_ERROR_SHAPE, "(3) f64");
     options.cotangent = wg_ones(WG_F32, WG_DIMS(2));
-    ck_assert_int_eq(wg_backward(square(x), &options), -1);
-    assert_error(WG_ERROR_SHAPE, "(2) f32");
+    assert_fails(wg_backward(square(x), &options), WG_ERROR_SHAPE, "(2) f32");
     options.cotangent = vector(NUMBERS(10, 100));
     wg_backward(square(x), &options);
     assert_values(wg_gradient(x), NUMBERS(20, 400));
 }
-END_TEST
 
 /* ---- The functional form ---- */
 
-START_TEST(grad_leaves_the_leaves_alone) {
+TEST(grad_leaves_the_leaves_alone) {
     wg_tensor *x = leaf(NUMBERS(1, 2)), *y = leaf(NUMBERS(3, 4)), *z = wg_mul(x, y);
     wg_tensor *inputs[] = {x, z, y}, *gradients[3], *loss = sum(square(z));
     ck_assert_int_eq(wg_grad(1, &loss, NULL, 3, inputs, NULL, gradients), 0);
@@ -391,18 +348,16 @@ START_TEST(grad_leaves_the_leaves_alone) {
     ck_assert(!wg_gradient(x) && !wg_gradient(y) && !wg_gradient(z));
     ck_assert(!wg_requires_grad(gradients[0]));
 }
-END_TEST
 
-START_TEST(grad_of_an_unrelated_input_is_zero) {
+TEST(grad_of_an_unrelated_input_is_zero) {
     wg_tensor *inputs[] = {leaf(NUMBERS(1, 2)), leaf(NUMBERS(3, 4, 5))}, *gradients[2];
     wg_tensor *loss = sum(square(inputs[0]));
     ck_assert_int_eq(wg_grad(1, &loss, NULL, 2, inputs, NULL, gradients), 0);
     assert_values(gradients[0], NUMBERS(2, 4));
     assert_values(gradients[1], NUMBERS(0, 0, 0));
 }
-END_TEST
 
-START_TEST(grad_of_the_output_itself_is_the_cotangent) {
+TEST(grad_of_the_output_itself_is_the_cotangent) {
     wg_tensor *x = leaf(NUMBERS(1, 2)), *y = square(x), *gradients[1];
     wg_tensor *cotangent = vector(NUMBERS(5, 7));
     ck_assert_int_eq(wg_grad(1, &y, &cotangent, 1, &y, NULL, gradients), 0);
@@ -410,18 +365,16 @@ START_TEST(grad_of_the_output_itself_is_the_cotangent) {
     ck_assert_int_eq(wg_grad(1, &x, &cotangent, 1, &x, NULL, gradients), 0);
     assert_values(gradients[0], NUMBERS(5, 7));
 }
-END_TEST
 
-START_TEST(grad_sums_over_outputs) {
+TEST(grad_sums_over_outputs) {
     wg_tensor *x = leaf(NUMBERS(1, 2)), *gradients[2];
     wg_tensor *outputs[] = {sum(square(x)), wg_mul_scalar(x, 3), sum(x)};
     wg_tensor *cotangents[] = {NULL, vector(NUMBERS(10, 100)), wg_scalar(WG_F64, -1)};
     ck_assert_int_eq(wg_grad(3, outputs, cotangents, 1, &x, NULL, gradients), 0);
     assert_values(gradients[0], NUMBERS(2 + 30 - 1, 4 + 300 - 1));
 }
-END_TEST
 
-START_TEST(grad_takes_an_input_twice) {
+TEST(grad_takes_an_input_twice) {
     wg_tensor *x = leaf(NUMBERS(1, 2)), *gradients[2], *loss = sum(square(x));
     wg_tensor *inputs[] = {x, x};
     ck_assert_int_eq(wg_grad(1, &loss, NULL, 2, inputs, NULL, gradients), 0);
@@ -429,20 +382,17 @@ START_TEST(grad_takes_an_input_twice) {
     assert_values(gradients[1], NUMBERS(2, 4));
     ck_assert(!wg__tensor_shares_storage(gradients[0], gradients[1]));
 }
-END_TEST
 
-START_TEST(grad_refuses_an_input_that_wants_none) {
+TEST(grad_refuses_an_input_that_wants_none) {
     wg_tensor *x = leaf(NUMBERS(1, 2)), *loss = sum(square(x)), *gradients[2] = {x, x};
     wg_tensor *inputs[] = {x, vector(NUMBERS(1, 2))};
-    ck_assert_int_eq(wg_grad(1, &loss, NULL, 2, inputs, NULL, gradients), -1);
-    assert_error(WG_ERROR_GRADIENT, "input 1");
+    assert_fails(wg_grad(1, &loss, NULL, 2, inputs, NULL, gradients), WG_ERROR_GRADIENT, "input 1");
     ck_assert(!gradients[0] && !gradients[1]);
 }
-END_TEST
 
 /* ---- Higher orders ---- */
 
-START_TEST(derivatives_of_a_cube_to_the_fourth_order) {
+TEST(derivatives_of_a_cube_to_the_fourth_order) {
     wg_tensor *x = leaf(NUMBERS(2));
     wg_tensor *f = wg_mul(square(x), x);
     const double expected[] = {12, 12, 6};
@@ -455,9 +405,8 @@ START_TEST(derivatives_of_a_cube_to_the_fourth_order) {
     if (wg_requires_grad(f))
         assert_values(gradient_of(f, x), NUMBERS(0));
 }
-END_TEST
 
-START_TEST(second_derivative_of_tanh) {
+TEST(second_derivative_of_tanh) {
     wg_tensor *x = leaf(NUMBERS(0.3, -1.2));
     wg_tensor *first = gradient_of(sum(wg_tanh(x)), x);
     wg_tensor *second = gradient_of(sum(first), x);
@@ -468,10 +417,9 @@ START_TEST(second_derivative_of_tanh) {
     }
     assert_values(second, 2, expected);
 }
-END_TEST
 
 /* f = sum x^2 y: the Hessian times (v, w) is (2 y v + 2 x w, 2 x v). */
-START_TEST(hessian_vector_products) {
+TEST(hessian_vector_products) {
     wg_tensor *inputs[] = {leaf(NUMBERS(1, 2)), leaf(NUMBERS(3, 4))}, *first[2], *product[2];
     wg_tensor *vectors[] = {vector(NUMBERS(5, 6)), vector(NUMBERS(7, 8))};
     wg_tensor *f = sum(wg_mul(square(inputs[0]), inputs[1]));
@@ -480,18 +428,16 @@ START_TEST(hessian_vector_products) {
     assert_values(product[0], NUMBERS(2 * 3 * 5 + 2 * 1 * 7, 2 * 4 * 6 + 2 * 2 * 8));
     assert_values(product[1], NUMBERS(2 * 1 * 5, 2 * 2 * 6));
 }
-END_TEST
 
 /* A gradient penalty: the gradient of |grad f|^2 into the leaves. */
-START_TEST(a_gradient_can_be_part_of_a_loss) {
+TEST(a_gradient_can_be_part_of_a_loss) {
     wg_tensor *x = leaf(NUMBERS(1, 2));
     wg_tensor *gradient = gradient_of(sum(wg_mul(square(x), x)), x); /* 3 x^2 */
     assert_backward(sum(square(gradient)));                          /* sum 9 x^4 */
     assert_values(wg_gradient(x), NUMBERS(36, 288));
 }
-END_TEST
 
-START_TEST(a_recorded_backward_leaves_gradients_that_can_be_differentiated) {
+TEST(a_recorded_backward_leaves_gradients_that_can_be_differentiated) {
     wg_tensor *x = leaf(NUMBERS(1, 2));
     wg_backward(sum(wg_mul(square(x), x)), &recorded);
     assert_values(wg_detach(wg_gradient(x)), NUMBERS(3, 12));
@@ -499,49 +445,4 @@ START_TEST(a_recorded_backward_leaves_gradients_that_can_be_differentiated) {
     wg_zero_grad(x);
     assert_backward(sum(first));
     assert_values(wg_gradient(x), NUMBERS(6, 12));
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {a_leaf_takes_its_gradient,
-                                  a_second_backward_adds_to_the_gradient,
-                                  a_gradient_forgotten_is_written_afresh,
-                                  only_leaves_that_want_a_gradient_take_one,
-                                  a_leaf_may_stop_wanting,
-                                  only_floating_leaves_can_want,
-                                  gradients_share_no_memory,
-                                  a_leaf_that_is_the_output_takes_the_cotangent,
-                                  a_tied_leaf_takes_the_gradient_of_both_uses,
-                                  gradients_keep_the_dtype_of_their_leaf,
-                                  nothing_is_recorded_while_recording_is_off,
-                                  detaching_cuts_the_graph,
-                                  recording_is_as_before_after_backward,
-                                  writing_in_place_to_what_is_recorded_is_refused,
-                                  the_scope_of_the_forward_pass_may_end_first,
-                                  a_diamond_adds_up_its_paths,
-                                  sixty_diamonds_in_a_row_are_walked_once_each,
-                                  broadcast_axes_are_summed,
-                                  views_pass_gradients_to_where_they_look,
-                                  a_graph_serves_one_backward_pass,
-                                  a_retained_graph_serves_again,
-                                  backward_frees_what_the_graph_saved,
-                                  intermediate_gradients_stay_when_asked_for,
-                                  an_input_written_after_it_was_saved_is_refused,
-                                  an_output_written_after_it_was_saved_is_refused,
-                                  what_was_not_saved_may_be_written,
-                                  backward_refuses_while_an_error_is_pending,
-                                  a_failed_forward_pass_gives_no_gradient,
-                                  several_elements_need_a_cotangent,
-                                  grad_leaves_the_leaves_alone,
-                                  grad_of_an_unrelated_input_is_zero,
-                                  grad_of_the_output_itself_is_the_cotangent,
-                                  grad_sums_over_outputs,
-                                  grad_takes_an_input_twice,
-                                  grad_refuses_an_input_that_wants_none,
-                                  derivatives_of_a_cube_to_the_fourth_order,
-                                  second_derivative_of_tanh,
-                                  hessian_vector_products,
-                                  a_gradient_can_be_part_of_a_loss,
-                                  a_recorded_backward_leaves_gradients_that_can_be_differentiated};
-    add_suite("autograd", tests);
 }

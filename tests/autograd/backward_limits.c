@@ -63,22 +63,20 @@ static void run_on_small_stack(void *(*body)(void *), void *argument) {
     pthread_attr_destroy(&attributes);
 }
 
-START_TEST(a_chain_of_a_million_nodes_is_freed) {
+TEST(a_chain_of_a_million_nodes_is_freed) {
     int64_t blocks = 0;
     run_on_small_stack(release_a_long_chain, &blocks);
     ck_assert_int_gt(blocks, MILLION);
     ck_assert_int_eq(wg_tensors_alive(), 0);
     ck_assert_int_eq(wg_alloc_get_stats().live_blocks, 0);
 }
-END_TEST
 
-START_TEST(a_chain_of_a_million_nodes_is_walked) {
+TEST(a_chain_of_a_million_nodes_is_walked) {
     double gradient = 0;
     run_on_small_stack(walk_a_long_chain, &gradient);
     ck_assert_double_eq(gradient, 1);
     ck_assert_int_eq(wg_tensors_alive(), 0);
 }
-END_TEST
 
 /* ---- Threads ---- */
 
@@ -99,7 +97,7 @@ static void *train_alone(void *argument) {
     return NULL; /* x is freed with the thread's root scope */
 }
 
-START_TEST(threads_train_side_by_side_in_their_own_scopes) {
+TEST(threads_train_side_by_side_in_their_own_scopes) {
     pthread_t threads[4];
     double results[4] = {-10, 0, 5, 100};
     for (int i = 0; i < 4; i++)
@@ -110,7 +108,6 @@ START_TEST(threads_train_side_by_side_in_their_own_scopes) {
     }
     ck_assert_int_eq(wg_tensors_alive(), 0);
 }
-END_TEST
 
 /* ---- Memory ---- */
 
@@ -142,7 +139,7 @@ static int perceptron_backward(const perceptron *net) {
     return result;
 }
 
-START_TEST(lack_of_memory_anywhere_in_a_step_is_an_error_and_no_leak) {
+TEST(lack_of_memory_anywhere_in_a_step_is_an_error_and_no_leak) {
     perceptron net = perceptron_new();
     ck_assert_int_eq(perceptron_backward(&net), 0);
     wg_tensor *expected = wg_clone(wg_gradient(net.w1));
@@ -165,10 +162,9 @@ START_TEST(lack_of_memory_anywhere_in_a_step_is_an_error_and_no_leak) {
     }
     assert_close(wg_gradient(net.w1), expected, 0, 0);
 }
-END_TEST
 
 /* The first path to x moves its gradient into the pass; the second path fails. */
-START_TEST(a_broken_pass_loses_no_gradient_that_was_there) {
+TEST(a_broken_pass_loses_no_gradient_that_was_there) {
     wg_tensor *x = leaf(1, 2);
     bool done = false;
     for (int64_t n = 0; !done && n < 1000; n++) {
@@ -189,7 +185,6 @@ START_TEST(a_broken_pass_loses_no_gradient_that_was_there) {
     }
     assert_values(wg_gradient(x), 11 + 2 * exp(1), 11 + 4 * exp(4));
 }
-END_TEST
 
 static void descend(const perceptron *net) {
     wg_tensor *const weights[] = {net->w1, net->w2};
@@ -201,7 +196,7 @@ static void descend(const perceptron *net) {
     wg_set_grad_enabled(true);
 }
 
-START_TEST(from_the_second_step_on_nothing_is_asked_of_the_system) {
+TEST(from_the_second_step_on_nothing_is_asked_of_the_system) {
     perceptron net = perceptron_new();
     int64_t tensors = wg_tensors_alive(), asked = 0;
     for (int step = 0; step < 10; step++) {
@@ -214,17 +209,4 @@ START_TEST(from_the_second_step_on_nothing_is_asked_of_the_system) {
     ck_assert_int_gt(asked, 0);
     ck_assert_int_eq(wg_alloc_get_stats().system_allocations, asked);
     assert_no_error();
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {
-        a_chain_of_a_million_nodes_is_freed,
-        a_chain_of_a_million_nodes_is_walked,
-        threads_train_side_by_side_in_their_own_scopes,
-        lack_of_memory_anywhere_in_a_step_is_an_error_and_no_leak,
-        a_broken_pass_loses_no_gradient_that_was_there,
-        from_the_second_step_on_nothing_is_asked_of_the_system,
-    };
-    add_suite("backward_limits", tests);
 }

@@ -13,23 +13,21 @@ static int vjp_of_half(wg_call *call, wg_tensor *const *cotangents, wg_tensor **
     return 0;
 }
 
-START_TEST(a_missing_factor_is_named) {
+TEST(a_missing_factor_is_named) {
     wg_gradcheck_report report =
         assert_caught(square_op(vjp_of_half), WG_DIAGNOSIS_FACTOR, "analytic = 0.5 * numeric");
     ck_assert_double_eq_tol(report.factor, 0.5, 1e-6);
     assert_caught_with(square_op(vjp_of_half), &fast, WG_DIAGNOSIS_FACTOR, "a missing factor");
 }
-END_TEST
 
 static int vjp_negative(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     gradients[0] = wg_mul(wg_mul_scalar(call->inputs[0], -2), cotangents[0]);
     return 0;
 }
 
-START_TEST(a_wrong_sign_is_named) {
+TEST(a_wrong_sign_is_named) {
     assert_caught(square_op(vjp_negative), WG_DIAGNOSIS_SIGN, "the wrong sign");
 }
-END_TEST
 
 static int vjp_untransposed(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     (void)call;
@@ -37,11 +35,10 @@ static int vjp_untransposed(wg_call *call, wg_tensor *const *cotangents, wg_tens
     return 0;
 }
 
-START_TEST(a_missing_transpose_is_named) {
+TEST(a_missing_transpose_is_named) {
     assert_caught(flip_op(vjp_untransposed), WG_DIAGNOSIS_TRANSPOSED,
                   "axis 0 of the cotangent and axis 1 of the cotangent are exchanged");
 }
-END_TEST
 
 static int vjp_unsummed(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     if (call->wants & 1)
@@ -51,13 +48,12 @@ static int vjp_unsummed(wg_call *call, wg_tensor *const *cotangents, wg_tensor *
     return 0;
 }
 
-START_TEST(an_unsummed_broadcast_axis_is_named) {
+TEST(an_unsummed_broadcast_axis_is_named) {
     wg_gradcheck_report report =
         assert_caught(scale_op(vjp_unsummed), WG_DIAGNOSIS_UNSUMMED, "summed over axis 0");
     ck_assert_int_eq(report.axis, 0);
     ck_assert_int_eq(report.input, 1);
 }
-END_TEST
 
 static int vjp_constant(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     (void)cotangents;
@@ -65,10 +61,9 @@ static int vjp_constant(wg_call *call, wg_tensor *const *cotangents, wg_tensor *
     return 0;
 }
 
-START_TEST(a_constant_gradient_is_named) {
+TEST(a_constant_gradient_is_named) {
     assert_caught(square_op(vjp_constant), WG_DIAGNOSIS_CONSTANT, "a constant");
 }
-END_TEST
 
 /* Every call writes what its backward needs to the same place. */
 static double stale_slopes[64];
@@ -85,12 +80,11 @@ static int stale_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gr
     return 0;
 }
 
-START_TEST(a_stale_save_is_named) {
+TEST(a_stale_save_is_named) {
     wg_op op = square_op(stale_vjp);
     op.forward = stale_forward;
     assert_caught(op, WG_DIAGNOSIS_STALE, "after the function ran on other inputs");
 }
-END_TEST
 
 static int clobbering_forward(wg_call *call) {
     int status = square_forward(call);
@@ -104,25 +98,23 @@ static int sneaking_forward(wg_call *call) {
     return status;
 }
 
-START_TEST(a_modified_input_is_named) {
+TEST(a_modified_input_is_named) {
     wg_op op = square_op(square_vjp);
     op.forward = clobbering_forward;
     assert_caught(op, WG_DIAGNOSIS_INPUT_MODIFIED, "the function writes to input 0");
     op.forward = sneaking_forward;
     assert_caught(op, WG_DIAGNOSIS_INPUT_MODIFIED, "without counting it as a write");
 }
-END_TEST
 
 static int vjp_modifying_input(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     gradients[0] = wg_mul(wg_mul_scalar(call->inputs[0], 2), cotangents[0]);
     return wg_fill_(call->inputs[0], 0);
 }
 
-START_TEST(an_input_that_backward_modifies_is_named) {
+TEST(an_input_that_backward_modifies_is_named) {
     assert_caught(square_op(vjp_modifying_input), WG_DIAGNOSIS_INPUT_MODIFIED,
                   "the vjp writes to input 0");
 }
-END_TEST
 
 static int random_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     wg_tensor *noise =
@@ -137,36 +129,33 @@ static int random_forward(wg_call *call) {
     return wg_copy_(call->outputs[0], wg_add(call->inputs[0], noise));
 }
 
-START_TEST(an_op_that_is_not_deterministic_is_named) {
+TEST(an_op_that_is_not_deterministic_is_named) {
     assert_caught(square_op(random_vjp), WG_DIAGNOSIS_NONDETERMINISTIC, "backward run twice");
     wg_op op = square_op(square_vjp);
     op.forward = random_forward;
     assert_caught(op, WG_DIAGNOSIS_NONDETERMINISTIC, "the function run twice");
 }
-END_TEST
 
 static int vjp_null(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     (void)call, (void)cotangents, (void)gradients;
     return 0;
 }
 
-START_TEST(a_null_gradient_is_named) {
+TEST(a_null_gradient_is_named) {
     assert_caught(square_op(vjp_null), WG_DIAGNOSIS_MISSING, "the vjp left it NULL");
     wg_op op = square_op(square_vjp);
     op.saves_inputs = 0;
     assert_caught(op, WG_DIAGNOSIS_MISSING, "input 0 is not in saves_inputs");
 }
-END_TEST
 
 static int vjp_f32(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     gradients[0] = wg_cast(wg_mul(wg_mul_scalar(call->inputs[0], 2), cotangents[0]), WG_F32);
     return 0;
 }
 
-START_TEST(a_gradient_of_the_wrong_dtype_is_named) {
+TEST(a_gradient_of_the_wrong_dtype_is_named) {
     assert_caught(square_op(vjp_f32), WG_DIAGNOSIS_WRONG_DTYPE, "f32; wanted");
 }
-END_TEST
 
 /* ---- And more ---- */
 
@@ -177,11 +166,10 @@ static int vjp_without_cotangent(wg_call *call, wg_tensor *const *cotangents,
     return 0;
 }
 
-START_TEST(a_cotangent_left_out_is_named) {
+TEST(a_cotangent_left_out_is_named) {
     assert_caught(square_op(vjp_without_cotangent), WG_DIAGNOSIS_IGNORES_COTANGENT,
                   "the cotangent is ignored");
 }
-END_TEST
 
 static int vjp_without_input(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     (void)call;
@@ -189,11 +177,10 @@ static int vjp_without_input(wg_call *call, wg_tensor *const *cotangents, wg_ten
     return 0;
 }
 
-START_TEST(an_input_left_out_is_named) {
+TEST(an_input_left_out_is_named) {
     assert_caught(square_op(vjp_without_input), WG_DIAGNOSIS_IGNORES_INPUTS,
                   "does not depend on the inputs");
 }
-END_TEST
 
 static int vjp_zero(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     (void)cotangents;
@@ -201,10 +188,9 @@ static int vjp_zero(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gra
     return 0;
 }
 
-START_TEST(a_gradient_of_zeros_is_named) {
+TEST(a_gradient_of_zeros_is_named) {
     assert_caught(square_op(vjp_zero), WG_DIAGNOSIS_ZERO, "all 9 are 0");
 }
-END_TEST
 
 static int vjp_nan(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     (void)cotangents;
@@ -212,10 +198,9 @@ static int vjp_nan(wg_call *call, wg_tensor *const *cotangents, wg_tensor **grad
     return 0;
 }
 
-START_TEST(a_gradient_of_nan_is_named) {
+TEST(a_gradient_of_nan_is_named) {
     assert_caught(square_op(vjp_nan), WG_DIAGNOSIS_NOT_FINITE, "analytic nan");
 }
-END_TEST
 
 static int vjp_of_one_row(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     if (call->wants & 1)
@@ -225,12 +210,11 @@ static int vjp_of_one_row(wg_call *call, wg_tensor *const *cotangents, wg_tensor
     return 0;
 }
 
-START_TEST(a_broadcast_axis_of_which_one_index_is_taken_is_named) {
+TEST(a_broadcast_axis_of_which_one_index_is_taken_is_named) {
     wg_gradcheck_report report = assert_caught(scale_op(vjp_of_one_row), WG_DIAGNOSIS_UNSUMMED,
                                                "only index 0 of axis 0 of the cotangent arrives");
     ck_assert_int_eq(report.axis, 0);
 }
-END_TEST
 
 static int vjp_of_mean(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     if (call->wants & 1)
@@ -240,11 +224,10 @@ static int vjp_of_mean(wg_call *call, wg_tensor *const *cotangents, wg_tensor **
     return 0;
 }
 
-START_TEST(a_mean_in_place_of_a_sum_is_explained) {
+TEST(a_mean_in_place_of_a_sum_is_explained) {
     assert_caught(scale_op(vjp_of_mean), WG_DIAGNOSIS_FACTOR,
                   "1 / 3, the size of axis 0 of the output");
 }
-END_TEST
 
 static int pair_samples(int index, wg_generator *generator, wg_sample *sample) {
     sample->input_count = 2;
@@ -261,12 +244,11 @@ static int vjp_exchanged(wg_call *call, wg_tensor *const *cotangents, wg_tensor 
     return 0;
 }
 
-START_TEST(exchanged_gradients_are_named) {
+TEST(exchanged_gradients_are_named) {
     wg_op op = scale_op(vjp_exchanged);
     op.sample = pair_samples;
     assert_caught(op, WG_DIAGNOSIS_EXCHANGED, "it is that of input ");
 }
-END_TEST
 
 /* The only sample does not broadcast. */
 static int single_row_samples(int index, wg_generator *generator, wg_sample *sample) {
@@ -281,7 +263,7 @@ static int vjp_that_never_broadcasts(wg_call *call, wg_tensor *const *cotangents
     return vjp_unsummed(call, cotangents, gradients);
 }
 
-START_TEST(broadcasting_is_tried_where_samples_do_not) {
+TEST(broadcasting_is_tried_where_samples_do_not) {
     wg_op op = scale_op(vjp_that_never_broadcasts);
     op.sample = single_row_samples;
     assert_passes(op, &samples_alone);
@@ -289,7 +271,6 @@ START_TEST(broadcasting_is_tried_where_samples_do_not) {
         assert_caught(op, WG_DIAGNOSIS_UNSUMMED, "sample 0, input 1 rank 0");
     ck_assert_str_eq(report.variant, "input 1 rank 0");
 }
-END_TEST
 
 static int vjp_greedy(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     gradients[0] = wg_mul(cotangents[0], call->inputs[1]);
@@ -305,12 +286,11 @@ static int vjp_that_looks_at_the_mask(wg_call *call, wg_tensor *const *cotangent
     return 0;
 }
 
-START_TEST(a_mask_of_wanted_gradients_that_is_ignored_is_named) {
+TEST(a_mask_of_wanted_gradients_that_is_ignored_is_named) {
     assert_caught(scale_op(vjp_greedy), WG_DIAGNOSIS_WANTS_IGNORED,
                   "input 1 has a gradient where input 0 alone requires one");
     assert_caught(scale_op(vjp_that_looks_at_the_mask), WG_DIAGNOSIS_WANTS_IGNORED, "wanted alone");
 }
-END_TEST
 
 static int vjp_flat(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     square_vjp(call, cotangents, gradients);
@@ -318,10 +298,9 @@ static int vjp_flat(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gra
     return 0;
 }
 
-START_TEST(a_gradient_of_the_wrong_shape_is_named) {
+TEST(a_gradient_of_the_wrong_shape_is_named) {
     assert_caught(square_op(vjp_flat), WG_DIAGNOSIS_WRONG_SHAPE, "(6) f64; wanted (3, 2) f64");
 }
-END_TEST
 
 static int vjp_writing_to_cotangent(wg_call *call, wg_tensor *const *cotangents,
                                     wg_tensor **gradients) {
@@ -329,11 +308,10 @@ static int vjp_writing_to_cotangent(wg_call *call, wg_tensor *const *cotangents,
     return wg_fill_(cotangents[0], 0);
 }
 
-START_TEST(a_modified_cotangent_is_named) {
+TEST(a_modified_cotangent_is_named) {
     assert_caught(square_op(vjp_writing_to_cotangent), WG_DIAGNOSIS_COTANGENT_MODIFIED,
                   "the cotangent of output 0");
 }
-END_TEST
 
 /* Memory that is returned as the gradient and overwritten by the next vjp. */
 static wg_tensor *handed_out;
@@ -353,12 +331,11 @@ static int vjp_with_one_buffer(wg_call *call, wg_tensor *const *cotangents, wg_t
     return 0;
 }
 
-START_TEST(a_gradient_buffer_that_is_used_again_is_caught) {
+TEST(a_gradient_buffer_that_is_used_again_is_caught) {
     assert_caught(square_op(vjp_with_one_buffer), WG_DIAGNOSIS_NONDETERMINISTIC,
                   "backward run twice");
     wg_release(handed_out);
 }
-END_TEST
 
 /* Adds twice the gradient to the one that is there. */
 static int vjp_accumulating_wrongly(wg_call *call, wg_tensor *const *cotangents,
@@ -370,12 +347,11 @@ static int vjp_accumulating_wrongly(wg_call *call, wg_tensor *const *cotangents,
     return 0;
 }
 
-START_TEST(wrong_accumulation_is_named) {
+TEST(wrong_accumulation_is_named) {
     wg_op op = square_op(vjp_accumulating_wrongly);
     op.accumulates = 1;
     assert_caught(op, WG_DIAGNOSIS_ACCUMULATION, "after two backward passes");
 }
-END_TEST
 
 static int powers_vjp_for_both(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     if (cotangents[0] && cotangents[1])
@@ -385,7 +361,7 @@ static int powers_vjp_for_both(wg_call *call, wg_tensor *const *cotangents, wg_t
     return 0;
 }
 
-START_TEST(missing_cotangents_that_are_not_zeros_are_caught) {
+TEST(missing_cotangents_that_are_not_zeros_are_caught) {
     wg_op op = powers_op(powers_vjp_for_both);
     assert_caught_with(op, &fast, WG_DIAGNOSIS_COTANGENTS, "under missing ones");
     wg_gradcheck_report report; /* slow mode sees them in the Jacobian */
@@ -393,7 +369,6 @@ START_TEST(missing_cotangents_that_are_not_zeros_are_caught) {
     ck_assert_int_eq(report.output, 1);
     wg_error_clear();
 }
-END_TEST
 
 /* Reads memory as if it were contiguous. */
 static int forward_without_strides(wg_call *call) {
@@ -404,14 +379,13 @@ static int forward_without_strides(wg_call *call) {
     return 0;
 }
 
-START_TEST(a_kernel_that_ignores_strides_is_named) {
+TEST(a_kernel_that_ignores_strides_is_named) {
     wg_op op = square_op(square_vjp);
     op.forward = forward_without_strides;
     assert_passes(op, &samples_alone);
     wg_gradcheck_report report = assert_caught(op, WG_DIAGNOSIS_LAYOUT, "contiguous copy");
     ck_assert_str_eq(report.variant, "input 0 transposed along axes 0 and 1");
 }
-END_TEST
 
 static int vjp_without_strides(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     const double *g = wg_tensor_data(cotangents[0]);
@@ -422,12 +396,11 @@ static int vjp_without_strides(wg_call *call, wg_tensor *const *cotangents, wg_t
     return 0;
 }
 
-START_TEST(a_backward_kernel_that_ignores_strides_is_named) {
+TEST(a_backward_kernel_that_ignores_strides_is_named) {
     wg_gradcheck_report report =
         assert_caught(square_op(vjp_without_strides), WG_DIAGNOSIS_LAYOUT, "contiguous copies");
     ck_assert_str_eq(report.variant, "cotangent 0 transposed along axes 0 and 1");
 }
-END_TEST
 
 /* Walks a matrix by its strides, but takes a stride of 0 along axis 0 for the stride of a
  * contiguous matrix. */
@@ -443,13 +416,12 @@ static int forward_without_zero_stride(wg_call *call) {
     return wg_copy_(call->outputs[0], wg_mul(walked, walked));
 }
 
-START_TEST(a_kernel_that_ignores_a_stride_of_0_is_named) {
+TEST(a_kernel_that_ignores_a_stride_of_0_is_named) {
     wg_op op = square_op(square_vjp);
     op.forward = forward_without_zero_stride;
     wg_gradcheck_report report = assert_caught(op, WG_DIAGNOSIS_LAYOUT, "contiguous copy");
     ck_assert_str_eq(report.variant, "input 0 expanded along axis 0");
 }
-END_TEST
 
 /* Takes a cotangent that is expanded along both axes for one that is expanded along the last alone.
  */
@@ -461,12 +433,11 @@ static int vjp_for_one_expansion(wg_call *call, wg_tensor *const *cotangents,
     return status_of(gradients[0]);
 }
 
-START_TEST(a_backward_kernel_for_one_expansion_is_named) {
+TEST(a_backward_kernel_for_one_expansion_is_named) {
     wg_gradcheck_report report =
         assert_caught(square_op(vjp_for_one_expansion), WG_DIAGNOSIS_LAYOUT, "contiguous copies");
     ck_assert_str_eq(report.variant, "cotangent 0 expanded along all axes");
 }
-END_TEST
 
 /* Is wrong where two layouts meet: an input that is flipped, and a cotangent that is stepped. */
 static int vjp_for_one_layout(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
@@ -476,13 +447,12 @@ static int vjp_for_one_layout(wg_call *call, wg_tensor *const *cotangents, wg_te
     return status_of(gradients[0]);
 }
 
-START_TEST(a_backward_kernel_that_fails_for_a_pair_of_layouts_is_named) {
+TEST(a_backward_kernel_that_fails_for_a_pair_of_layouts_is_named) {
     wg_gradcheck_report report =
         assert_caught(square_op(vjp_for_one_layout), WG_DIAGNOSIS_LAYOUT, "contiguous copies");
     ck_assert_str_eq(report.variant,
                      "input 0 flipped along axis 0, cotangent 0 stepped along axis 1");
 }
-END_TEST
 
 /* A sum whose parts depend on the number of threads. */
 static int threaded_forward(wg_call *call) {
@@ -490,14 +460,13 @@ static int threaded_forward(wg_call *call) {
     return wg_copy_(call->outputs[0], wg_mul(scaled, call->inputs[0]));
 }
 
-START_TEST(results_that_depend_on_the_number_of_threads_are_caught) {
+TEST(results_that_depend_on_the_number_of_threads_are_caught) {
     wg_op op = square_op(square_vjp);
     op.forward = threaded_forward;
     int threads = wg_threads();
     assert_caught(op, WG_DIAGNOSIS_THREADS, "threads");
     ck_assert_int_eq(wg_threads(), threads);
 }
-END_TEST
 
 static wg_tensor *kept[100000];
 static int kept_count;
@@ -507,14 +476,13 @@ static int keeping_forward(wg_call *call) {
     return square_forward(call);
 }
 
-START_TEST(tensors_left_alive_are_counted) {
+TEST(tensors_left_alive_are_counted) {
     wg_op op = square_op(square_vjp);
     op.forward = keeping_forward;
     assert_caught(op, WG_DIAGNOSIS_ALIVE, "leave 1 tensors alive");
     while (kept_count > 0)
         wg_release(kept[--kept_count]);
 }
-END_TEST
 
 /* Wrong on the diagonal. */
 static int vjp_wrong_in_places(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
@@ -528,57 +496,17 @@ static int vjp_wrong(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gr
     return 0;
 }
 
-START_TEST(what_fits_no_pattern_is_said_to_be_wrong) {
+TEST(what_fits_no_pattern_is_said_to_be_wrong) {
     assert_caught(square_op(vjp_wrong), WG_DIAGNOSIS_WRONG, "analytic");
     assert_caught(square_op(vjp_wrong_in_places), WG_DIAGNOSIS_LOCAL, "of 9 coordinates disagree");
 }
-END_TEST
 
 static int vjp_failing(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     (void)cotangents, (void)gradients;
     return wg_fail(WG_ERROR_STATE, call->op->name, "cannot go back");
 }
 
-START_TEST(a_vjp_that_fails_gives_its_reason) {
+TEST(a_vjp_that_fails_gives_its_reason) {
     assert_caught(square_op(vjp_failing), WG_DIAGNOSIS_BACKWARD_FAILED,
                   "the vjp failed: square: cannot go back");
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {a_missing_factor_is_named,
-                                  a_wrong_sign_is_named,
-                                  a_missing_transpose_is_named,
-                                  an_unsummed_broadcast_axis_is_named,
-                                  a_constant_gradient_is_named,
-                                  a_stale_save_is_named,
-                                  a_modified_input_is_named,
-                                  an_input_that_backward_modifies_is_named,
-                                  an_op_that_is_not_deterministic_is_named,
-                                  a_null_gradient_is_named,
-                                  a_gradient_of_the_wrong_dtype_is_named,
-                                  a_cotangent_left_out_is_named,
-                                  an_input_left_out_is_named,
-                                  a_gradient_of_zeros_is_named,
-                                  a_gradient_of_nan_is_named,
-                                  a_broadcast_axis_of_which_one_index_is_taken_is_named,
-                                  a_mean_in_place_of_a_sum_is_explained,
-                                  exchanged_gradients_are_named,
-                                  broadcasting_is_tried_where_samples_do_not,
-                                  a_mask_of_wanted_gradients_that_is_ignored_is_named,
-                                  a_gradient_of_the_wrong_shape_is_named,
-                                  a_modified_cotangent_is_named,
-                                  a_gradient_buffer_that_is_used_again_is_caught,
-                                  wrong_accumulation_is_named,
-                                  missing_cotangents_that_are_not_zeros_are_caught,
-                                  a_kernel_that_ignores_strides_is_named,
-                                  a_backward_kernel_that_ignores_strides_is_named,
-                                  a_kernel_that_ignores_a_stride_of_0_is_named,
-                                  a_backward_kernel_for_one_expansion_is_named,
-                                  a_backward_kernel_that_fails_for_a_pair_of_layouts_is_named,
-                                  results_that_depend_on_the_number_of_threads_are_caught,
-                                  tensors_left_alive_are_counted,
-                                  what_fits_no_pattern_is_said_to_be_wrong,
-                                  a_vjp_that_fails_gives_its_reason};
-    add_suite("gradcheck_broken", tests);
 }

@@ -48,10 +48,9 @@ static int vjp_without_tail(wg_call *call, wg_tensor *const *cotangents, wg_tens
     return 0;
 }
 
-START_TEST(a_gradient_that_ends_after_64_elements_is_caught) {
+TEST(a_gradient_that_ends_after_64_elements_is_caught) {
     assert_blamed(square_op(vjp_without_tail), WG_DIAGNOSIS_TAIL, "vjp");
 }
-END_TEST
 
 /* Whole vectors of 8, and only where there are some. */
 static int vjp_without_remainder(wg_call *call, wg_tensor *const *cotangents,
@@ -64,10 +63,9 @@ static int vjp_without_remainder(wg_call *call, wg_tensor *const *cotangents,
     return 0;
 }
 
-START_TEST(elements_after_the_last_whole_vector_are_checked) {
+TEST(elements_after_the_last_whole_vector_are_checked) {
     assert_blamed(square_op(vjp_without_remainder), WG_DIAGNOSIS_TAIL, "vjp");
 }
-END_TEST
 
 static int vjp_of_4096(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     if (right_gradient(call, cotangents, gradients) < 0)
@@ -77,10 +75,9 @@ static int vjp_of_4096(wg_call *call, wg_tensor *const *cotangents, wg_tensor **
     return 0;
 }
 
-START_TEST(a_gradient_that_ends_after_4096_elements_is_caught) {
+TEST(a_gradient_that_ends_after_4096_elements_is_caught) {
     assert_blamed(square_op(vjp_of_4096), WG_DIAGNOSIS_TAIL, "vjp");
 }
-END_TEST
 
 static int forward_without_tail(wg_call *call) {
     if (square_forward(call) < 0)
@@ -90,12 +87,11 @@ static int forward_without_tail(wg_call *call) {
     return 0;
 }
 
-START_TEST(a_forward_that_ends_after_64_elements_is_caught) {
+TEST(a_forward_that_ends_after_64_elements_is_caught) {
     wg_op op = square_op(square_vjp);
     op.forward = forward_without_tail;
     assert_blamed(op, WG_DIAGNOSIS_TAIL, "forward");
 }
-END_TEST
 
 static int vjp_wrong_when_long(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     if (right_gradient(call, cotangents, gradients) < 0)
@@ -103,10 +99,9 @@ static int vjp_wrong_when_long(wg_call *call, wg_tensor *const *cotangents, wg_t
     return count_of(gradients[0]) > 200 ? wg_scale_(gradients[0], 1.5) : 0;
 }
 
-START_TEST(a_gradient_that_is_wrong_in_long_inputs_only_is_caught) {
+TEST(a_gradient_that_is_wrong_in_long_inputs_only_is_caught) {
     assert_blamed(square_op(vjp_wrong_when_long), WG_DIAGNOSIS_LONG, "vjp");
 }
-END_TEST
 
 /* The gradient of b sums at most 256 rows. */
 static int vjp_that_sums_256_rows(wg_call *call, wg_tensor *const *cotangents,
@@ -122,10 +117,9 @@ static int vjp_that_sums_256_rows(wg_call *call, wg_tensor *const *cotangents,
     return 0;
 }
 
-START_TEST(a_sum_that_stops_early_is_caught) {
+TEST(a_sum_that_stops_early_is_caught) {
     assert_blamed(scale_op(vjp_that_sums_256_rows), WG_DIAGNOSIS_TAIL, "vjp");
 }
-END_TEST
 
 /* ---- Values ---- */
 
@@ -177,28 +171,24 @@ WRONG_WHERE(vjp_wrong_at_subnormal, is_subnormal, 2)
 WRONG_WHERE(vjp_nan_when_large, is_above_50, NAN)
 WRONG_WHERE(vjp_zero_when_very_negative, is_below_minus_500, 0)
 
-START_TEST(a_gradient_that_is_wrong_at_zero_is_caught) {
+TEST(a_gradient_that_is_wrong_at_zero_is_caught) {
     assert_blamed(square_op(vjp_wrong_at_zero), WG_DIAGNOSIS_AT_ZERO, "vjp");
     assert_blamed(square_op(vjp_nan_at_zero), WG_DIAGNOSIS_AT_ZERO, "vjp");
 }
-END_TEST
 
-START_TEST(a_gradient_that_is_wrong_at_negative_zero_is_caught) {
+TEST(a_gradient_that_is_wrong_at_negative_zero_is_caught) {
     assert_blamed(square_op(vjp_wrong_at_negative_zero), WG_DIAGNOSIS_AT_NEGATIVE_ZERO, "vjp");
 }
-END_TEST
 
-START_TEST(a_gradient_that_is_wrong_at_subnormal_numbers_is_caught) {
+TEST(a_gradient_that_is_wrong_at_subnormal_numbers_is_caught) {
     assert_blamed(square_op(vjp_wrong_at_tiny), WG_DIAGNOSIS_AT_TINY, "vjp");
     assert_blamed(square_op(vjp_wrong_at_subnormal), WG_DIAGNOSIS_AT_TINY, "vjp");
 }
-END_TEST
 
-START_TEST(a_gradient_that_is_wrong_at_large_numbers_is_caught) {
+TEST(a_gradient_that_is_wrong_at_large_numbers_is_caught) {
     assert_blamed(square_op(vjp_nan_when_large), WG_DIAGNOSIS_AT_LARGE, "vjp");
     assert_blamed(square_op(vjp_zero_when_very_negative), WG_DIAGNOSIS_AT_LARGE, "vjp");
 }
-END_TEST
 
 /* tanh by exponentials that overflow. */
 static int tanh_forward(wg_call *call) {
@@ -212,12 +202,11 @@ static int tanh_vjp_that_overflows(wg_call *call, wg_tensor *const *cotangents,
     return status_of(gradients[0]);
 }
 
-START_TEST(a_quotient_of_infinities_is_caught) {
+TEST(a_quotient_of_infinities_is_caught) {
     wg_op op = square_op(tanh_vjp_that_overflows);
     op.forward = tanh_forward;
     assert_blamed(op, WG_DIAGNOSIS_AT_LARGE, "vjp");
 }
-END_TEST
 
 /* max over all elements, whose gradient goes to each of the largest. */
 static int scalar_infer(wg_call *call) {
@@ -239,13 +228,12 @@ static int largest_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **
     return status_of(gradients[0]);
 }
 
-START_TEST(a_gradient_that_counts_ties_twice_is_caught) {
+TEST(a_gradient_that_counts_ties_twice_is_caught) {
     wg_op op = square_op(largest_vjp);
     op.infer = scalar_infer;
     op.forward = largest_forward;
     assert_blamed(op, WG_DIAGNOSIS_AT_TIES, "vjp");
 }
-END_TEST
 
 /* max(x, 0) with a gradient of 2 at the kink, and at a kink that the op declares. */
 static double ramp_at;
@@ -268,7 +256,7 @@ static int kink_at_a_half(const void *options, double *kinks) {
     return 1;
 }
 
-START_TEST(a_slope_beyond_those_of_a_kink_is_caught) {
+TEST(a_slope_beyond_those_of_a_kink_is_caught) {
     wg_op op = square_op(ramp_vjp_of_2);
     op.forward = ramp_forward;
     ramp_at = 0;
@@ -278,15 +266,13 @@ START_TEST(a_slope_beyond_those_of_a_kink_is_caught) {
     op.exceptions = &(wg_op_exceptions){.kinks = kink_at_a_half};
     assert_blamed(op, WG_DIAGNOSIS_KINK, "vjp");
 }
-END_TEST
 
 /* Points at which the op declares that it has no derivative are compared for values alone. */
-START_TEST(no_derivative_is_asked_for_where_none_is_declared) {
+TEST(no_derivative_is_asked_for_where_none_is_declared) {
     wg_op op = square_op(vjp_nan_at_zero);
     op.exceptions = &(wg_op_exceptions){.undefined_at = WG_AT_ZERO};
     assert_passes(op, NULL);
 }
-END_TEST
 
 /* ---- Small factors ---- */
 
@@ -300,7 +286,7 @@ static int vjp_a_little_off(wg_call *call, wg_tensor *const *cotangents, wg_tens
     return 0;
 }
 
-START_TEST(a_factor_of_1_0005_is_caught) {
+TEST(a_factor_of_1_0005_is_caught) {
     assert_blamed(square_op(vjp_a_little_off), WG_DIAGNOSIS_SMALL_FACTOR, "vjp or forward");
     wg_op op = square_op(vjp_a_little_off);
     op.decompose = square_decompose;
@@ -309,14 +295,13 @@ START_TEST(a_factor_of_1_0005_is_caught) {
     op.jvp = square_jvp;
     assert_blamed(op, WG_DIAGNOSIS_SMALL_FACTOR, "vjp or forward");
 }
-END_TEST
 
 static int forward_a_little_off(wg_call *call) {
     return square_forward(call) < 0 ? -1 : wg_scale_(call->outputs[0], 1.00005);
 }
 
 /* The vjp is right. What else the op has says so; alone it is one against one. */
-START_TEST(a_forward_off_by_a_factor_of_1_00005_is_not_laid_to_the_vjp) {
+TEST(a_forward_off_by_a_factor_of_1_00005_is_not_laid_to_the_vjp) {
     wg_op op = square_op(square_vjp);
     op.forward = forward_a_little_off;
     assert_blamed(op, WG_DIAGNOSIS_SMALL_FACTOR, "vjp or forward");
@@ -329,7 +314,6 @@ START_TEST(a_forward_off_by_a_factor_of_1_00005_is_not_laid_to_the_vjp) {
     assert_blamed(op, WG_DIAGNOSIS_DECOMPOSITION, "forward");
     assert_caught(op, WG_DIAGNOSIS_DECOMPOSITION, "the vjp agrees with decompose");
 }
-END_TEST
 
 /* ---- f32 ---- */
 
@@ -351,14 +335,13 @@ static int vjp_without_tail_in_f32(wg_call *call, wg_tensor *const *cotangents,
                : square_vjp(call, cotangents, gradients);
 }
 
-START_TEST(kernels_that_are_wrong_in_f32_only_are_caught) {
+TEST(kernels_that_are_wrong_in_f32_only_are_caught) {
     wg_op op = square_op(square_vjp);
     op.forward = forward_off_in_f32;
     assert_blamed(op, WG_DIAGNOSIS_F32, "forward");
     assert_blamed(square_op(vjp_off_in_f32), WG_DIAGNOSIS_F32, "vjp");
     assert_blamed(square_op(vjp_without_tail_in_f32), WG_DIAGNOSIS_F32, "vjp");
 }
-END_TEST
 
 /* ---- The decomposition ---- */
 
@@ -377,7 +360,7 @@ static int forward_plus_a_constant(wg_call *call) {
                     wg_add_scalar(wg_mul(call->inputs[0], call->inputs[0]), 1e-4));
 }
 
-START_TEST(a_forward_that_is_not_its_decomposition_is_caught) {
+TEST(a_forward_that_is_not_its_decomposition_is_caught) {
     wg_op op = square_op(square_vjp);
     op.decompose = square_decompose;
     assert_passes(op, NULL);
@@ -389,14 +372,12 @@ START_TEST(a_forward_that_is_not_its_decomposition_is_caught) {
     assert_blamed(op, WG_DIAGNOSIS_DECOMPOSITION, "decompose");
     assert_caught(op, WG_DIAGNOSIS_DECOMPOSITION, "the vjp agrees with forward");
 }
-END_TEST
 
-START_TEST(a_decomposition_that_cuts_the_graph_is_caught) {
+TEST(a_decomposition_that_cuts_the_graph_is_caught) {
     wg_op op = square_op(square_vjp);
     op.decompose = cut_decompose;
     assert_blamed(op, WG_DIAGNOSIS_RECORDED, "decompose");
 }
-END_TEST
 
 /* ---- Forward mode ---- */
 
@@ -421,7 +402,7 @@ static int jvp_without_tail(wg_call *call, wg_tensor *const *tangents,
     return 0;
 }
 
-START_TEST(a_jvp_that_disagrees_with_the_vjp_is_caught) {
+TEST(a_jvp_that_disagrees_with_the_vjp_is_caught) {
     wg_op op = square_op(square_vjp);
     op.jvp = jvp_of_half;
     assert_blamed(op, WG_DIAGNOSIS_JVP, "jvp");
@@ -430,7 +411,6 @@ START_TEST(a_jvp_that_disagrees_with_the_vjp_is_caught) {
     op.jvp = jvp_without_tail;
     assert_blamed(op, WG_DIAGNOSIS_JVP, "jvp");
 }
-END_TEST
 
 /* ---- State ---- */
 
@@ -454,31 +434,28 @@ static int forward_with_a_cache(wg_call *call) {
     return 0;
 }
 
-START_TEST(a_forward_that_remembers_an_earlier_run_is_caught) {
+TEST(a_forward_that_remembers_an_earlier_run_is_caught) {
     wg_op op = square_op(square_vjp);
     op.forward = forward_with_a_cache;
     assert_blamed(op, WG_DIAGNOSIS_REMEMBERED, "forward");
 }
-END_TEST
 
 /* Seed 1 has a 0 in x, which is repeated when the sample is grown. */
-START_TEST(equal_elements_of_a_long_quantile_are_no_false_alarm) {
+TEST(equal_elements_of_a_long_quantile_are_no_false_alarm) {
     const wg_gradcheck_options options = {.seed = 1, .order = 1};
     assert_passes(*wg_op_find("quantile"), &options);
     assert_passes(*wg_op_find("nanquantile"), &options);
 }
-END_TEST
 
 /* These seeds grow matrices of 3 x 4099, whose pseudoinverse by LAPACK in f32 has errors of 6e-3.
  */
-START_TEST(the_pseudoinverse_of_a_long_matrix_is_right_in_f32) {
+TEST(the_pseudoinverse_of_a_long_matrix_is_right_in_f32) {
     for (uint64_t seed = 6; seed <= 12; seed += 6)
         assert_passes(*wg_op_find("pinv"), &(wg_gradcheck_options){.seed = seed, .order = 1});
 }
-END_TEST
 
 /* Of ops whose records share functions. */
-START_TEST(a_copy_of_a_record_computes_what_the_record_does) {
+TEST(a_copy_of_a_record_computes_what_the_record_does) {
     static const char *const names[] = {"conv2d",
                                         "conv_transpose2d",
                                         "conv2d_weight",
@@ -510,33 +487,4 @@ START_TEST(a_copy_of_a_record_computes_what_the_record_does) {
         assert_close(found[0], expected[0], 0, 0);
         assert_passes(copy, &(wg_gradcheck_options){.seed = 1, .order = 1});
     }
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {a_copy_of_a_record_computes_what_the_record_does,
-                                  a_gradient_that_ends_after_64_elements_is_caught,
-                                  elements_after_the_last_whole_vector_are_checked,
-                                  a_gradient_that_ends_after_4096_elements_is_caught,
-                                  a_forward_that_ends_after_64_elements_is_caught,
-                                  a_gradient_that_is_wrong_in_long_inputs_only_is_caught,
-                                  a_sum_that_stops_early_is_caught,
-                                  a_gradient_that_is_wrong_at_zero_is_caught,
-                                  a_gradient_that_is_wrong_at_negative_zero_is_caught,
-                                  a_gradient_that_is_wrong_at_subnormal_numbers_is_caught,
-                                  a_gradient_that_is_wrong_at_large_numbers_is_caught,
-                                  a_quotient_of_infinities_is_caught,
-                                  a_gradient_that_counts_ties_twice_is_caught,
-                                  a_slope_beyond_those_of_a_kink_is_caught,
-                                  no_derivative_is_asked_for_where_none_is_declared,
-                                  a_factor_of_1_0005_is_caught,
-                                  a_forward_off_by_a_factor_of_1_00005_is_not_laid_to_the_vjp,
-                                  equal_elements_of_a_long_quantile_are_no_false_alarm,
-                                  the_pseudoinverse_of_a_long_matrix_is_right_in_f32,
-                                  kernels_that_are_wrong_in_f32_only_are_caught,
-                                  a_forward_that_is_not_its_decomposition_is_caught,
-                                  a_decomposition_that_cuts_the_graph_is_caught,
-                                  a_jvp_that_disagrees_with_the_vjp_is_caught,
-                                  a_forward_that_remembers_an_earlier_run_is_caught};
-    add_suite("gradcheck_kinds", tests);
 }

@@ -53,30 +53,26 @@ static void assert_like_pytorch(const char *name, bool masked,
         assert_close(wg_gradient(inputs[i]), stored(name, gradients[i]), 1e-5, 2e-6);
 }
 
-START_TEST(attention_with_a_padding_mask_is_that_of_pytorch) {
+TEST(attention_with_a_padding_mask_is_that_of_pytorch) {
     assert_like_pytorch("padded", true, NULL);
 }
-END_TEST
 
-START_TEST(causal_attention_of_grouped_heads_is_that_of_pytorch) {
+TEST(causal_attention_of_grouped_heads_is_that_of_pytorch) {
     assert_like_pytorch("causal", false, &(wg_attention_options){.causal = true});
     assert_like_pytorch("causal", true, NULL);
 }
-END_TEST
 
-START_TEST(attention_in_a_window_is_that_of_pytorch_with_its_mask) {
+TEST(attention_in_a_window_is_that_of_pytorch_with_its_mask) {
     assert_like_pytorch("window", false, &(wg_attention_options){.window = 2});
     assert_like_pytorch("window", true, NULL);
 }
-END_TEST
 
 /* ---- Against the decomposition ---- */
 
-START_TEST(attention_is_its_decomposition) {
+TEST(attention_is_its_decomposition) {
     assert_fused("attention", WG_F64, 1e-12, 1e-12);
     assert_fused("attention", WG_F32, 1e-5, 1e-5);
 }
-END_TEST
 
 /* Where query and key belong to the same of documents of 90 positions: (Tq, Tk). */
 static wg_tensor *same_document(int64_t queries, int64_t keys) {
@@ -120,7 +116,7 @@ static void assert_decomposes(int64_t queries, int64_t keys, mask_kind kind,
 }
 
 /* 300 queries are several tiles; 700 keys make the tiles low. */
-START_TEST(attention_over_several_tiles_is_its_decomposition) {
+TEST(attention_over_several_tiles_is_its_decomposition) {
     static const wg_attention_options options[] = {
         {.causal = false},
         {.causal = true, .dropout = 0.3, .seed = 9, .offset = 2},
@@ -132,16 +128,14 @@ START_TEST(attention_over_several_tiles_is_its_decomposition) {
         for (mask_kind kind = NONE; kind <= DOCUMENTS; kind++)
             assert_decomposes(300, 700, kind, &options[o]);
 }
-END_TEST
 
 /* The first 200 queries, and with causality the first 300, stand before the first key. */
-START_TEST(queries_before_all_keys_see_those_in_their_window) {
+TEST(queries_before_all_keys_see_those_in_their_window) {
     for (mask_kind kind = NONE; kind <= DOCUMENTS; kind++)
         for (int causal = 0; causal < 2; causal++)
             assert_decomposes(700, 400, kind,
                               &(wg_attention_options){.causal = causal, .window = 100});
 }
-END_TEST
 
 /* A window and its mask give the same weights, so the same outputs but for rounding. */
 static void assert_window_is_its_mask(int64_t queries, int64_t keys, int64_t window, bool causal) {
@@ -158,14 +152,13 @@ static void assert_window_is_its_mask(int64_t queries, int64_t keys, int64_t win
                  1e-6);
 }
 
-START_TEST(a_window_is_the_mask_of_its_distances_for_any_number_of_queries) {
+TEST(a_window_is_the_mask_of_its_distances_for_any_number_of_queries) {
     static const int64_t queries[] = {1, 3, 7, 8, 64, 65, 200}, windows[] = {1, 16, 63, 199, 500};
     for (size_t i = 0; i < WG_COUNT(queries); i++)
         for (size_t w = 0; w < WG_COUNT(windows); w++)
             for (int causal = 0; causal < 2; causal++)
                 assert_window_is_its_mask(queries[i], 200, windows[w], causal);
 }
-END_TEST
 
 static void dropped_attention(int count, wg_tensor **results) {
     (void)count;
@@ -174,10 +167,9 @@ static void dropped_attention(int count, wg_tensor **results) {
     attention_and_gradients(WG_F32, 300, 700, RANDOM, &options, false, results);
 }
 
-START_TEST(attention_has_the_same_bits_at_any_thread_count) {
+TEST(attention_has_the_same_bits_at_any_thread_count) {
     assert_same_bits_at_any_thread_count(4, dropped_attention);
 }
-END_TEST
 
 /* Threads divide the heads among them, and take several heads at once where there are few
  * queries. */
@@ -196,14 +188,13 @@ static void few_queries(int count, wg_tensor **results) {
     }
 }
 
-START_TEST(few_queries_of_any_number_of_heads_have_the_same_bits_at_any_thread_count) {
+TEST(few_queries_of_any_number_of_heads_have_the_same_bits_at_any_thread_count) {
     assert_same_bits_at_any_thread_count(6, few_queries);
 }
-END_TEST
 
 /* ---- Layouts ---- */
 
-START_TEST(attention_reads_and_writes_heads_as_the_layers_have_them) {
+TEST(attention_reads_and_writes_heads_as_the_layers_have_them) {
     wg_tensor *inputs[3];
     for (int i = 0; i < 3; i++) /* (B, T, H, D) seen as (B, H, T, D) */
         inputs[i] = wg_transpose(normal(6 + (uint64_t)i, WG_F32, WG_DIMS(2, 9, 3, 4)), 1, 2);
@@ -216,9 +207,8 @@ START_TEST(attention_reads_and_writes_heads_as_the_layers_have_them) {
     assert_close(wg_attention(inputs[0], backwards, one, NULL, NULL),
                  reference(inputs[0], backwards, one, NULL), 1e-5, 1e-6);
 }
-END_TEST
 
-START_TEST(attention_takes_masks_of_any_shape_and_strides) {
+TEST(attention_takes_masks_of_any_shape_and_strides) {
     wg_tensor *q = normal(10, WG_F32, WG_DIMS(2, 3, 4, 5)),
               *k = normal(11, WG_F32, WG_DIMS(2, 3, 6, 5));
     wg_tensor *v = normal(12, WG_F32, WG_DIMS(2, 3, 6, 5));
@@ -233,11 +223,10 @@ START_TEST(attention_takes_masks_of_any_shape_and_strides) {
         assert_close(wg_attention(q, k, v, masks[i], NULL), reference(q, k, v, masks[i]), 1e-5,
                      1e-6);
 }
-END_TEST
 
 /* ---- Corners ---- */
 
-START_TEST(rows_that_may_attend_to_nothing_are_zero_and_pass_no_gradient) {
+TEST(rows_that_may_attend_to_nothing_are_zero_and_pass_no_gradient) {
     wg_tensor *inputs[] = {normal(20, WG_F32, WG_DIMS(1, 1, 3, 4)),
                            normal(21, WG_F32, WG_DIMS(1, 1, 5, 4)),
                            normal(22, WG_F32, WG_DIMS(1, 1, 5, 4))};
@@ -251,18 +240,16 @@ START_TEST(rows_that_may_attend_to_nothing_are_zero_and_pass_no_gradient) {
     for (int i = 0; i < 3; i++)
         assert_close(wg_gradient(inputs[i]), wg_zeros_like(inputs[i]), 0, 0);
 }
-END_TEST
 
-START_TEST(large_scores_do_not_overflow) {
+TEST(large_scores_do_not_overflow) {
     wg_tensor *q = wg_full(WG_F32, WG_DIMS(1, 1, 2, 4), 300),
               *k = normal(23, WG_F32, WG_DIMS(1, 1, 6, 4));
     wg_tensor *v = normal(24, WG_F32, WG_DIMS(1, 1, 6, 4));
     k = wg_mul_scalar(k, 300);
     assert_close(wg_attention(q, k, v, NULL, NULL), reference(q, k, v, NULL), 1e-5, 1e-5);
 }
-END_TEST
 
-START_TEST(attention_of_no_elements_is_empty_or_zero) {
+TEST(attention_of_no_elements_is_empty_or_zero) {
     wg_tensor *q = normal(25, WG_F32, WG_DIMS(1, 2, 3, 4)),
               *none = wg_zeros(WG_F32, WG_DIMS(1, 2, 0, 4));
     assert_close(wg_attention(q, none, none, NULL, NULL), wg_zeros(WG_F32, WG_DIMS(1, 2, 3, 4)), 0,
@@ -273,19 +260,17 @@ START_TEST(attention_of_no_elements_is_empty_or_zero) {
     ck_assert_int_eq(wg_grad(1, &y, &g, 1, &q, NULL, &gradient), 0);
     assert_close(gradient, wg_zeros_like(q), 0, 0);
 }
-END_TEST
 
-START_TEST(attention_of_bf16_rounds_that_of_f32) {
+TEST(attention_of_bf16_rounds_that_of_f32) {
     wg_tensor *x = wg_cast(normal(26, WG_F32, WG_DIMS(1, 2, 5, 4)), WG_BF16),
               *wide = wg_cast(x, WG_F32);
     assert_close(wg_attention(x, x, x, NULL, NULL),
                  wg_cast(wg_attention(wide, wide, wide, NULL, NULL), WG_BF16), 0, 0);
 }
-END_TEST
 
 /* ---- Dropout ---- */
 
-START_TEST(dropout_of_the_weights_keeps_their_mean_and_replays) {
+TEST(dropout_of_the_weights_keeps_their_mean_and_replays) {
     wg_tensor *q = wg_zeros(WG_F32, WG_DIMS(2, 2, 100, 4)),
               *k = wg_zeros(WG_F32, WG_DIMS(2, 2, 250, 4));
     wg_tensor *v = wg_ones(WG_F32, WG_DIMS(2, 2, 250, 4));
@@ -302,50 +287,24 @@ START_TEST(dropout_of_the_weights_keeps_their_mean_and_replays) {
     wg_tensor *other = wg_attention(q, k, v, NULL, &options);
     ck_assert_double_gt(wg_item(wg_max(wg_abs(wg_sub(other, y)), WG_ALL, false)), 0.01);
 }
-END_TEST
 
 /* ---- Errors ---- */
 
-START_TEST(attention_refuses_operands_that_do_not_fit) {
+TEST(attention_refuses_operands_that_do_not_fit) {
     wg_tensor *q = wg_ones(WG_F32, WG_DIMS(1, 4, 3, 8)), *k = wg_ones(WG_F32, WG_DIMS(1, 3, 5, 8));
-    ck_assert_ptr_null(wg_attention(q, k, k, NULL, NULL));
-    assert_error(WG_ERROR_SHAPE, "4 query heads are not a multiple of 3 key heads");
+    assert_null(wg_attention(q, k, k, NULL, NULL), WG_ERROR_SHAPE,
+                "4 query heads are not a multiple of 3 key heads");
     wg_tensor *narrow = wg_ones(WG_F32, WG_DIMS(1, 4, 5, 7));
-    ck_assert_ptr_null(wg_attention(q, narrow, narrow, NULL, NULL));
-    assert_error(WG_ERROR_SHAPE, "differ in B or D");
-    ck_assert_ptr_null(wg_attention(q, q, k, NULL, NULL));
-    assert_error(WG_ERROR_SHAPE, "(B, H, Tq, D)");
-    ck_assert_ptr_null(wg_attention(q, q, q, wg_ones(WG_BOOL, WG_DIMS(4, 4)), NULL));
-    assert_error(WG_ERROR_SHAPE, "the mask does not broadcast to the scores (1, 4, 3, 3)");
-    ck_assert_ptr_null(wg_attention(q, q, q, wg_ones(WG_F32, WG_DIMS(3, 3)), NULL));
-    assert_error(WG_ERROR_DTYPE, "bool");
-    ck_assert_ptr_null(wg_attention(q, q, q, NULL, &(wg_attention_options){.dropout = 1}));
-    assert_error(WG_ERROR_ARGUMENT, "dropout 1");
-    ck_assert_ptr_null(wg_attention(q, q, q, NULL, &(wg_attention_options){.window = -1}));
-    assert_error(WG_ERROR_ARGUMENT, "a window of -1 positions; wanted 1 or more");
+    assert_null(wg_attention(q, narrow, narrow, NULL, NULL), WG_ERROR_SHAPE, "differ in B or D");
+    assert_null(wg_attention(q, q, k, NULL, NULL), WG_ERROR_SHAPE, "(B, H, Tq, D)");
+    assert_null(wg_attention(q, q, q, wg_ones(WG_BOOL, WG_DIMS(4, 4)), NULL), WG_ERROR_SHAPE,
+                "the mask does not broadcast to the scores (1, 4, 3, 3)");
+    assert_null(wg_attention(q, q, q, wg_ones(WG_F32, WG_DIMS(3, 3)), NULL), WG_ERROR_DTYPE,
+                "bool");
+    assert_null(wg_attention(q, q, q, NULL, &(wg_attention_options){.dropout = 1}),
+                WG_ERROR_ARGUMENT, "dropout 1");
+    assert_null(wg_attention(q, q, q, NULL, &(wg_attention_options){.window = -1}),
+                WG_ERROR_ARGUMENT, "a window of -1 positions; wanted 1 or more");
     ck_assert_ptr_null(wg_attention(q, NULL, q, NULL, NULL));
     assert_no_error();
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {
-        attention_with_a_padding_mask_is_that_of_pytorch,
-        causal_attention_of_grouped_heads_is_that_of_pytorch,
-        attention_in_a_window_is_that_of_pytorch_with_its_mask,
-        attention_is_its_decomposition,
-        attention_over_several_tiles_is_its_decomposition,
-        queries_before_all_keys_see_those_in_their_window,
-        a_window_is_the_mask_of_its_distances_for_any_number_of_queries,
-        attention_has_the_same_bits_at_any_thread_count,
-        few_queries_of_any_number_of_heads_have_the_same_bits_at_any_thread_count,
-        attention_reads_and_writes_heads_as_the_layers_have_them,
-        attention_takes_masks_of_any_shape_and_strides,
-        rows_that_may_attend_to_nothing_are_zero_and_pass_no_gradient,
-        large_scores_do_not_overflow,
-        attention_of_no_elements_is_empty_or_zero,
-        attention_of_bf16_rounds_that_of_f32,
-        dropout_of_the_weights_keeps_their_mean_and_replays,
-        attention_refuses_operands_that_do_not_fit};
-    add_suite("attention", tests);
 }

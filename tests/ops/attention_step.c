@@ -101,7 +101,7 @@ static wg_tensor *by_ops(const form *f, const operands *o) {
 
 /* ---- Tests ---- */
 
-START_TEST(a_step_gives_what_its_ops_give_and_keeps_what_they_keep) {
+TEST(a_step_gives_what_its_ops_give_and_keeps_what_they_keep) {
     for (size_t i = 0; i < WG_COUNT(forms); i++) {
         const form *f = &forms[i];
         operands a = operands_of(f), b = operands_of(f);
@@ -112,9 +112,8 @@ START_TEST(a_step_gives_what_its_ops_give_and_keeps_what_they_keep) {
         assert_close(a.values, b.values, 0, 0);
     }
 }
-END_TEST
 
-START_TEST(a_step_has_the_same_bits_at_any_thread_count) {
+TEST(a_step_has_the_same_bits_at_any_thread_count) {
     const form *f = &forms[WG_COUNT(forms) - 1];
     wg_tensor *expected = NULL;
     for (int threads = 1; threads <= 3; threads++) {
@@ -126,9 +125,8 @@ START_TEST(a_step_has_the_same_bits_at_any_thread_count) {
         expected = y;
     }
 }
-END_TEST
 
-START_TEST(a_step_counts_as_a_write_to_what_is_kept) {
+TEST(a_step_counts_as_a_write_to_what_is_kept) {
     const form *f = &forms[1];
     operands o = operands_of(f);
     const uint64_t before = wg__tensor_version(o.keys);
@@ -136,13 +134,12 @@ START_TEST(a_step_counts_as_a_write_to_what_is_kept) {
     ck_assert_uint_gt(wg__tensor_version(o.keys), before);
     ck_assert_uint_gt(wg__tensor_version(o.values), 0);
 }
-END_TEST
 
 static void assert_unsuited(const char *what, const wg__attention_step *step, int64_t seen) {
     ck_assert_msg(!wg__attention_step_suits(step, seen), "%s suits", what);
 }
 
-START_TEST(what_needs_the_ops_does_not_suit) {
+TEST(what_needs_the_ops_does_not_suit) {
     const form *f = &forms[3];
     const operands o = operands_of(f);
     wg__attention_step step = o.step;
@@ -169,7 +166,6 @@ START_TEST(what_needs_the_ops_does_not_suit) {
     step.q = NULL;
     assert_unsuited("nothing", &step, f->seen);
 }
-END_TEST
 
 /* ---- In the layer ---- */
 
@@ -182,7 +178,7 @@ static wg_tensor *positions(int64_t batch, int64_t count) {
     return normal(&forms[0], 5, WG_DIMS(batch, count, 2 * D));
 }
 
-START_TEST(a_layer_without_memory_leaves_its_cache_as_it_was) {
+TEST(a_layer_without_memory_leaves_its_cache_as_it_was) {
     wg_multi_head_attention *layer = layer_new();
     wg_set_grad_enabled(false);
     wg_tensor *x = positions(2, 1), *y = NULL;
@@ -201,34 +197,22 @@ START_TEST(a_layer_without_memory_leaves_its_cache_as_it_was) {
     wg_set_grad_enabled(true);
     wg_module_free(&layer->module);
 }
-END_TEST
 
-START_TEST(a_layer_refuses_a_cache_that_does_not_fit) {
+TEST(a_layer_refuses_a_cache_that_does_not_fit) {
     wg_multi_head_attention *layer = layer_new();
     wg_set_grad_enabled(false);
     wg_kv_cache cache;
     wg_kv_cache_init(&cache, 3);
     const wg_attention_inputs inputs = {.cache = &cache};
     ck_assert_ptr_nonnull(wg_multi_head_attention_forward(layer, positions(2, 2), &inputs));
-    ck_assert_ptr_null(wg_multi_head_attention_forward(layer, positions(2, 2), &inputs));
-    assert_error(WG_ERROR_ARGUMENT, "2 positions after 2 are more than the cache has room for, 3");
-    ck_assert_ptr_null(wg_multi_head_attention_forward(layer, positions(1, 1), &inputs));
-    assert_error(WG_ERROR_SHAPE, "the cache holds 2 sequences of 1 heads of 6");
+    assert_null(wg_multi_head_attention_forward(layer, positions(2, 2), &inputs), WG_ERROR_ARGUMENT,
+                "2 positions after 2 are more than the cache has room for, 3");
+    assert_null(wg_multi_head_attention_forward(layer, positions(1, 1), &inputs), WG_ERROR_SHAPE,
+                "the cache holds 2 sequences of 1 heads of 6");
     ck_assert_int_eq(cache.length, 2);
     wg_kv_cache_clear(&cache);
     wg_set_grad_enabled(true);
-    ck_assert_ptr_null(wg_multi_head_attention_forward(layer, positions(2, 1), &inputs));
-    assert_error(WG_ERROR_GRADIENT, "turn recording off");
+    assert_null(wg_multi_head_attention_forward(layer, positions(2, 1), &inputs), WG_ERROR_GRADIENT,
+                "turn recording off");
     wg_module_free(&layer->module);
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {a_step_gives_what_its_ops_give_and_keeps_what_they_keep,
-                                  a_step_has_the_same_bits_at_any_thread_count,
-                                  a_step_counts_as_a_write_to_what_is_kept,
-                                  what_needs_the_ops_does_not_suit,
-                                  a_layer_without_memory_leaves_its_cache_as_it_was,
-                                  a_layer_refuses_a_cache_that_does_not_fit};
-    add_suite("attention_step", tests);
 }

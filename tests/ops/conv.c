@@ -138,7 +138,7 @@ static void convolution_and_gradients(int count, wg_tensor **results) {
     with_gradients(inputs, &options, threaded_transposed, results);
 }
 
-START_TEST(convolutions_have_the_same_bits_at_any_thread_count) {
+TEST(convolutions_have_the_same_bits_at_any_thread_count) {
     for (size_t i = 0; i < LARGE; i += 2)
         for (int transposed = 0; transposed < 2; transposed++) {
             threaded = &large[i];
@@ -146,10 +146,9 @@ START_TEST(convolutions_have_the_same_bits_at_any_thread_count) {
             assert_same_bits_at_any_thread_count(4, convolution_and_gradients);
         }
 }
-END_TEST
 
 /* The matrix of windows would have 9 times as many elements as x, 29 MB in all. */
-START_TEST(a_convolution_stores_no_windows) {
+TEST(a_convolution_stores_no_windows) {
     wg_tensor *x = normal(1, WG_F32, WG_DIMS(4, 64, 56, 56));
     wg_tensor *weight = normal(2, WG_F32, WG_DIMS(64, 64, 3, 3));
     const wg_conv_options options = {.padding = {1, 1}};
@@ -158,11 +157,10 @@ START_TEST(a_convolution_stores_no_windows) {
     const int64_t bytes = wg_tensor_count(y) * 4 + wg_threads() * (8 << 20);
     ck_assert_int_lt(peak_end(before), bytes);
 }
-END_TEST
 
 /* ---- What the definition says ---- */
 
-START_TEST(a_transposed_convolution_is_the_adjoint) {
+TEST(a_transposed_convolution_is_the_adjoint) {
     wg_tensor *x = normal(1, WG_F64, WG_DIMS(2, 4, 9, 8)),
               *y = normal(2, WG_F64, WG_DIMS(2, 6, 5, 3));
     wg_tensor *weight = normal(3, WG_F64, WG_DIMS(6, 2, 3, 4));
@@ -175,18 +173,16 @@ START_TEST(a_transposed_convolution_is_the_adjoint) {
     assert_no_error();
     assert_close(adjoint, forward, 1e-12, 1e-12);
 }
-END_TEST
 
-START_TEST(a_kernel_of_one_place_is_a_linear_layer) {
+TEST(a_kernel_of_one_place_is_a_linear_layer) {
     wg_tensor *x = normal(1, WG_F64, WG_DIMS(3, 8, 6, 5)), *bias = normal(3, WG_F64, WG_DIMS(7));
     wg_tensor *weight = normal(2, WG_F64, WG_DIMS(7, 8, 1, 1));
     const int64_t last[] = {0, 2, 3, 1}, second[] = {0, 3, 1, 2};
     wg_tensor *y = wg_linear_op(wg_permute(x, 4, last), wg_reshape(weight, WG_DIMS(7, 8)), bias);
     assert_close(wg_conv_op(x, weight, bias, NULL), wg_permute(y, 4, second), 1e-12, 1e-12);
 }
-END_TEST
 
-START_TEST(one_axis_of_three_is_a_convolution_of_one) {
+TEST(one_axis_of_three_is_a_convolution_of_one) {
     wg_tensor *x = normal(1, WG_F64, WG_DIMS(2, 3, 11)),
               *weight = normal(2, WG_F64, WG_DIMS(4, 3, 3));
     const wg_conv_options one = {.stride = {2}, .padding = {1}};
@@ -195,18 +191,16 @@ START_TEST(one_axis_of_three_is_a_convolution_of_one) {
                               wg_reshape(weight, WG_DIMS(4, 3, 1, 3, 1)), NULL, &three);
     assert_close(wg_reshape(y, WG_DIMS(2, 4, 6)), wg_conv_op(x, weight, NULL, &one), 1e-13, 1e-13);
 }
-END_TEST
 
 /* An axis has as many phases as its stride: 10^12 here. Phases without a place in y are skipped. */
-START_TEST(a_transposed_convolution_of_one_place_is_its_kernel) {
+TEST(a_transposed_convolution_of_one_place_is_its_kernel) {
     wg_tensor *x = wg_ones(WG_F64, WG_DIMS(1, 1, 1, 1)),
               *weight = normal(1, WG_F64, WG_DIMS(1, 1, 2, 3));
     const wg_conv_options options = {.stride = {1000000, 1000000}};
     assert_close(wg_conv_transpose_op(x, weight, NULL, &options), weight, 0, 0);
 }
-END_TEST
 
-START_TEST(second_derivatives_are_there) {
+TEST(second_derivatives_are_there) {
     wg_tensor *x = normal(1, WG_F64, WG_DIMS(1, 2, 4, 4)),
               *w = normal(2, WG_F64, WG_DIMS(3, 2, 3, 3));
     wg_set_requires_grad(x, true);
@@ -218,18 +212,9 @@ START_TEST(second_derivatives_are_there) {
     ck_assert_int_eq(wg_grad(1, &norm, NULL, 1, &w, NULL, &dw), 0);
     ck_assert_int_eq(wg_tensor_count(dw), 54);
 }
-END_TEST
 
 SUITES {
     const TTest *const each[] = {a_large_convolution_is_the_sum_over_its_taps,
                                  a_large_convolution_in_f32_is_that_in_f64};
-    const TTest *const tests[] = {convolutions_have_the_same_bits_at_any_thread_count,
-                                  a_convolution_stores_no_windows,
-                                  a_transposed_convolution_is_the_adjoint,
-                                  a_kernel_of_one_place_is_a_linear_layer,
-                                  one_axis_of_three_is_a_convolution_of_one,
-                                  a_transposed_convolution_of_one_place_is_its_kernel,
-                                  second_derivatives_are_there};
     add_suite_of_each("conv_large", each, LARGE, name_of);
-    add_suite("conv", tests);
 }

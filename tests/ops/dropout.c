@@ -19,7 +19,7 @@ static wg_tensor *kept(double p, uint64_t seed, uint64_t offset, int64_t count) 
     return wg_cast(wg_ne(y, wg_scalar(WG_F32, 0)), WG_F64);
 }
 
-START_TEST(the_share_of_kept_elements_is_that_asked_for) {
+TEST(the_share_of_kept_elements_is_that_asked_for) {
     static const double probabilities[] = {0.01, 0.1, 0.5, 0.9};
     for (size_t i = 0; i < WG_COUNT(probabilities); i++) {
         double p = probabilities[i];
@@ -28,9 +28,8 @@ START_TEST(the_share_of_kept_elements_is_that_asked_for) {
                                 5 * sqrt(p * (1 - p) / COUNT));
     }
 }
-END_TEST
 
-START_TEST(kept_elements_are_scaled_and_the_others_zero) {
+TEST(kept_elements_are_scaled_and_the_others_zero) {
     wg_generator generator = {.seed = 2};
     wg_tensor *x = wg_randn(&generator, WG_F32, WG_DIMS(1000));
     wg_tensor *scaled = wg_mul_scalar(x, 1 / (1 - 0.2));
@@ -40,11 +39,10 @@ START_TEST(kept_elements_are_scaled_and_the_others_zero) {
     wg_tensor *infinite = wg_dropout_op(wg_full(WG_F32, WG_DIMS(1000), INFINITY), 0.2, 3, 4);
     ck_assert(!isnan(wg_item(wg_max(infinite, WG_ALL, false))));
 }
-END_TEST
 
 /* The masks of neighbours, of elements 16 and 64 apart (the kernels' steps), and of other draws and
  * seeds are independent. */
-START_TEST(decisions_are_independent) {
+TEST(decisions_are_independent) {
     static const int64_t distances[] = {1, 2, 4, 16, 64, 128};
     wg_tensor *all = kept(0.5, 5, 6, COUNT);
     double limit = 5 * sqrt(3.0 / 16 / COUNT);
@@ -56,9 +54,8 @@ START_TEST(decisions_are_independent) {
     ck_assert_double_eq_tol(mean_of(wg_mul(all, kept(0.5, 5, 7, COUNT))), 0.25, limit);
     ck_assert_double_eq_tol(mean_of(wg_mul(all, kept(0.5, 6, 6, COUNT))), 0.25, limit);
 }
-END_TEST
 
-START_TEST(an_element_is_decided_by_its_index_alone) {
+TEST(an_element_is_decided_by_its_index_alone) {
     wg_tensor *all = kept(0.3, 8, 9, 1000);
     static const int64_t counts[] = {1, 63, 64, 65, 500};
     for (size_t i = 0; i < WG_COUNT(counts); i++)
@@ -69,9 +66,8 @@ START_TEST(an_element_is_decided_by_its_index_alone) {
     wg_tensor *turned = wg_transpose(wg_ones(WG_F64, WG_DIMS(100, 10)), 0, 1);
     assert_close(wg_dropout_op(turned, 0.3, 8, 9), wide, 0, 0);
 }
-END_TEST
 
-START_TEST(backward_drops_the_same_elements) {
+TEST(backward_drops_the_same_elements) {
     wg_tensor *x = wg_ones(WG_F32, WG_DIMS(777));
     wg_set_requires_grad(x, true);
     wg_tensor *y = wg_dropout_op(x, 0.4, 10, 11);
@@ -79,36 +75,21 @@ START_TEST(backward_drops_the_same_elements) {
     ck_assert_int_eq(wg_backward(y, &ones), 0);
     assert_close(wg_gradient(x), wg_detach(y), 0, 0);
 }
-END_TEST
 
 static void large_draw(int count, wg_tensor **results) {
     (void)count;
     results[0] = wg_dropout_op(wg_ones(WG_F32, WG_DIMS(COUNT + 7)), 0.1, 12, 13);
 }
 
-START_TEST(dropout_has_the_same_bits_at_any_thread_count) {
+TEST(dropout_has_the_same_bits_at_any_thread_count) {
     assert_same_bits_at_any_thread_count(1, large_draw);
 }
-END_TEST
 
-START_TEST(a_probability_of_zero_keeps_all_and_others_are_refused) {
+TEST(a_probability_of_zero_keeps_all_and_others_are_refused) {
     wg_tensor *x = wg_full(WG_F32, WG_DIMS(100), 3);
     assert_close(wg_dropout_op(x, 0, 14, 15), x, 0, 0);
     static const double refused[] = {1, -0.1, 1.5, NAN};
     for (size_t i = 0; i < WG_COUNT(refused); i++) {
-        ck_assert_ptr_null(wg_dropout_op(x, refused[i], 0, 0));
-        assert_error(WG_ERROR_ARGUMENT, "0 <= p < 1");
+        assert_null(wg_dropout_op(x, refused[i], 0, 0), WG_ERROR_ARGUMENT, "0 <= p < 1");
     }
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {the_share_of_kept_elements_is_that_asked_for,
-                                  kept_elements_are_scaled_and_the_others_zero,
-                                  decisions_are_independent,
-                                  an_element_is_decided_by_its_index_alone,
-                                  backward_drops_the_same_elements,
-                                  dropout_has_the_same_bits_at_any_thread_count,
-                                  a_probability_of_zero_keeps_all_and_others_are_refused};
-    add_suite("dropout", tests);
 }

@@ -25,7 +25,7 @@ static double chain_order(int count, const int64_t *sizes, wg__contraction_step 
     return wg__contraction_order(count, operands, 1 | (wg__index_set)1 << count, sizes, steps);
 }
 
-START_TEST(a_chain_is_multiplied_from_its_cheap_end) {
+TEST(a_chain_is_multiplied_from_its_cheap_end) {
     wg__contraction_step steps[WG_MAX_INPUTS];
     const int64_t left[] = {10, 1000, 10, 1000}, right[] = {1000, 10, 1000, 10};
     ck_assert_double_eq(chain_order(3, left, steps), 200000);
@@ -37,18 +37,16 @@ START_TEST(a_chain_is_multiplied_from_its_cheap_end) {
     ck_assert_int_eq(steps[1].left, 0);
     ck_assert_int_eq(steps[1].right, 1);
 }
-END_TEST
 
 /* The six matrices of Cormen et al., Introduction to Algorithms, section 15.2. */
-START_TEST(the_textbook_chain_costs_what_the_textbook_says) {
+TEST(the_textbook_chain_costs_what_the_textbook_says) {
     wg__contraction_step steps[WG_MAX_INPUTS];
     const int64_t sizes[] = {30, 35, 15, 5, 10, 20, 25};
     ck_assert_double_eq(chain_order(6, sizes, steps), 15125);
 }
-END_TEST
 
 /* Every operand but the first is merged into another one, once, and not used afterwards. */
-START_TEST(every_operand_is_multiplied_once) {
+TEST(every_operand_is_multiplied_once) {
     for (int count = 1; count <= WG_MAX_INPUTS; count++) {
         wg__contraction_step steps[WG_MAX_INPUTS];
         int64_t sizes[WG_MAX_INPUTS + 1];
@@ -63,10 +61,9 @@ START_TEST(every_operand_is_multiplied_once) {
         }
     }
 }
-END_TEST
 
 /* Two outer products of rank 8 would have 16 axes, so two inner products come first. */
-START_TEST(an_order_within_the_ranks_of_tensors_is_found) {
+TEST(an_order_within_the_ranks_of_tensors_is_found) {
     wg_tensor *a = normal(1, WG_DIMS(2, 2, 2, 2, 2, 2, 2, 2)), *b = normal(2, 8, a->spec.shape);
     wg_tensor *operands[] = {a, b, a, b};
     wg_tensor *y = wg_einsum("abcdefgh,ijklmnop,abcdefgh,ijklmnop", 4, operands);
@@ -74,9 +71,8 @@ START_TEST(an_order_within_the_ranks_of_tensors_is_found) {
         wg_item(wg_sum(wg_mul(a, a), WG_ALL, false)) * wg_item(wg_sum(wg_mul(b, b), WG_ALL, false));
     ck_assert_double_eq_tol(wg_item(y), expected, 1e-9 * expected);
 }
-END_TEST
 
-START_TEST(thirty_two_operands_are_multiplied) {
+TEST(thirty_two_operands_are_multiplied) {
     wg_tensor *operands[WG_MAX_INPUTS];
     wg_tensor *expected = normal(3, WG_DIMS(2));
     char equation[3 * WG_MAX_INPUTS + 4] = "";
@@ -97,21 +93,19 @@ START_TEST(thirty_two_operands_are_multiplied) {
     ck_assert_int_eq(wg_tensor_ndim(y), 1);
     assert_close(y, expected, 1e-9, 1e-9);
 }
-END_TEST
 
 /* ---- What is never copied ---- */
 
-START_TEST(an_equation_without_arithmetic_is_a_view) {
+TEST(an_equation_without_arithmetic_is_a_view) {
     wg_tensor *x = normal(4, WG_DIMS(3, 3, 2));
     static const char *const equations[] = {"ijk->kij", "ijk", "iij->ji", "...->...", "i...->...i"};
     for (size_t i = 0; i < WG_COUNT(equations); i++)
         ck_assert_msg(wg__tensor_shares_storage(wg_einsum(equations[i], 1, &x), x), "%s",
                       equations[i]);
 }
-END_TEST
 
 /* Heads interleaved with positions, as projections leave them, go to GEMM by their strides. */
-START_TEST(scores_and_context_of_attention_copy_no_operand) {
+TEST(scores_and_context_of_attention_copy_no_operand) {
     wg_tensor *q = normal(5, WG_DIMS(2, 16, 4, 8)), *k = normal(6, WG_DIMS(2, 16, 4, 8));
     wg_tensor *scores = NULL, *context = NULL;
     const int64_t elements = 2 * 4 * 16 * 16 + 2 * 4 * 16 * 8; /* of the two results */
@@ -122,9 +116,8 @@ START_TEST(scores_and_context_of_attention_copy_no_operand) {
     ck_assert_ptr_nonnull(context);
     ck_assert_uint_lt(used, (size_t)elements * sizeof(double) * 5 / 4);
 }
-END_TEST
 
-START_TEST(the_result_keeps_the_graph_where_it_is_the_operand) {
+TEST(the_result_keeps_the_graph_where_it_is_the_operand) {
     wg_tensor *x = normal(7, WG_DIMS(2, 3));
     wg_set_requires_grad(x, true);
     wg_tensor *y = wg_einsum("ij", 1, &x);
@@ -132,17 +125,4 @@ START_TEST(the_result_keeps_the_graph_where_it_is_the_operand) {
     wg_tensor *g = normal(8, WG_DIMS(2, 3));
     ck_assert_int_eq(wg_backward(y, &(wg_backward_options){.cotangent = g}), 0);
     assert_close(wg_gradient(x), g, 0, 0);
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {a_chain_is_multiplied_from_its_cheap_end,
-                                  the_textbook_chain_costs_what_the_textbook_says,
-                                  every_operand_is_multiplied_once,
-                                  an_order_within_the_ranks_of_tensors_is_found,
-                                  thirty_two_operands_are_multiplied,
-                                  an_equation_without_arithmetic_is_a_view,
-                                  scores_and_context_of_attention_copy_no_operand,
-                                  the_result_keeps_the_graph_where_it_is_the_operand};
-    add_suite("einsum", tests);
 }

@@ -17,7 +17,7 @@ static wg_tensor *zeros(wg_dtype dtype, int ndim, const int64_t *shape) {
     return wg_zeros(dtype, ndim, shape);
 }
 
-START_TEST(shapes_that_do_not_broadcast_are_named) {
+TEST(shapes_that_do_not_broadcast_are_named) {
     wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 3)), *y = zeros(WG_F32, WG_DIMS(4));
     refused(wg_add(x, y), WG_ERROR_SHAPE,
             "add: (2, 3) f32 x (4) f32: sizes 3 and 4 of axis -1 do not broadcast; make them "
@@ -38,9 +38,8 @@ START_TEST(shapes_that_do_not_broadcast_are_named) {
     refused(wg_masked_fill(zeros(WG_F32, WG_DIMS(3)), truth, 0), WG_ERROR_SHAPE,
             "the mask must broadcast to x");
 }
-END_TEST
 
-START_TEST(views_refuse_shapes_that_do_not_fit) {
+TEST(views_refuse_shapes_that_do_not_fit) {
     wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 3));
     refused(wg_reshape(x, WG_DIMS(4, 2)), WG_ERROR_SHAPE,
             "reshape: (2, 3) f32: 6 elements do not fit (4, 2) f32, which has 8");
@@ -59,9 +58,8 @@ START_TEST(views_refuse_shapes_that_do_not_fit) {
     refused(wg_unsqueeze(zeros(WG_F32, WG_DIMS(1, 1, 1, 1, 1, 1, 1, 1)), 0), WG_ERROR_SHAPE,
             "unsqueeze");
 }
-END_TEST
 
-START_TEST(axes_and_positions_out_of_range_are_refused) {
+TEST(axes_and_positions_out_of_range_are_refused) {
     wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 3));
     refused(wg_transpose(x, 0, 2), WG_ERROR_INDEX, "transpose: axis 2");
     refused(wg_permute(x, WG_DIMS(0, 2)), WG_ERROR_INDEX, "permute: axis 2");
@@ -82,9 +80,8 @@ START_TEST(axes_and_positions_out_of_range_are_refused) {
     refused(wg_argmax(x, 2, false), WG_ERROR_INDEX, "argmax: axis 2");
     refused(wg_argmax(wg_scalar(WG_F32, 1), 0, false), WG_ERROR_INDEX, "argmax");
 }
-END_TEST
 
-START_TEST(reshaping_and_moving_axes_refuse_what_does_not_fit) {
+TEST(reshaping_and_moving_axes_refuse_what_does_not_fit) {
     wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 6));
     const int64_t nine[9] = {0};
     refused(wg_flatten(x, 0, 2), WG_ERROR_INDEX, "flatten: axis 2");
@@ -108,9 +105,8 @@ START_TEST(reshaping_and_moving_axes_refuse_what_does_not_fit) {
     refused(wg_narrow(x, 1, -7, 1), WG_ERROR_INDEX, "from -7 on");
     refused(wg_narrow(x, 1, 0, -1), WG_ERROR_INDEX, "-1 elements");
 }
-END_TEST
 
-START_TEST(arranging_refuses_what_does_not_fit) {
+TEST(arranging_refuses_what_does_not_fit) {
     wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 3));
     const int64_t nine[9] = {0}, huge = (int64_t)1 << 62;
     refused(wg_flip(x, WG_DIMS(0, -2)), WG_ERROR_INDEX, "flip: axis -2 is given twice");
@@ -125,16 +121,13 @@ START_TEST(arranging_refuses_what_does_not_fit) {
     refused(wg_repeat_interleave(x, -1, 0), WG_ERROR_ARGUMENT, "-1 repeats");
     refused(wg_repeat_interleave(x, huge, 0), WG_ERROR_SHAPE, "size 2 times");
     wg_tensor *outputs[9], *inputs[9] = {x, x, x, x, x, x, x, x, x};
-    ck_assert_int_eq(wg_meshgrid(1, inputs, outputs), -1);
-    assert_error(WG_ERROR_SHAPE, "meshgrid: (2, 3) f32: operand 0 is no vector");
-    ck_assert_int_eq(wg_meshgrid(9, inputs, outputs), -1);
-    assert_error(WG_ERROR_ARGUMENT, "meshgrid: 9 vectors");
-    ck_assert_int_eq(wg_meshgrid(0, NULL, NULL), -1);
-    assert_error(WG_ERROR_ARGUMENT, "meshgrid: 0 vectors");
+    assert_fails(wg_meshgrid(1, inputs, outputs), WG_ERROR_SHAPE,
+                 "meshgrid: (2, 3) f32: operand 0 is no vector");
+    assert_fails(wg_meshgrid(9, inputs, outputs), WG_ERROR_ARGUMENT, "meshgrid: 9 vectors");
+    assert_fails(wg_meshgrid(0, NULL, NULL), WG_ERROR_ARGUMENT, "meshgrid: 0 vectors");
 }
-END_TEST
 
-START_TEST(diagonals_and_windows_refuse_what_does_not_fit) {
+TEST(diagonals_and_windows_refuse_what_does_not_fit) {
     wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 3)),
               *deep = zeros(WG_F32, WG_DIMS(1, 1, 1, 1, 1, 1, 1, 1));
     refused(wg_diagonal(x, 0, 0, 2), WG_ERROR_INDEX, "diagonal: axis 2");
@@ -151,9 +144,8 @@ START_TEST(diagonals_and_windows_refuse_what_does_not_fit) {
     refused(wg_unfold(x, 1, 2, 0), WG_ERROR_ARGUMENT, "windows of 2 at steps of 0");
     refused(wg_unfold(deep, 0, 1, 1), WG_ERROR_SHAPE, "rank 8 takes no further axis");
 }
-END_TEST
 
-START_TEST(padding_refuses_what_an_axis_has_no_elements_for) {
+TEST(padding_refuses_what_an_axis_has_no_elements_for) {
     wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 3)), *none = zeros(WG_F32, WG_DIMS(0));
     const int64_t nine[18] = {0};
     refused(wg_pad(x, 1, (int64_t[]){0, 3}, WG_PAD_REFLECT, 0), WG_ERROR_SHAPE,
@@ -169,9 +161,8 @@ START_TEST(padding_refuses_what_an_axis_has_no_elements_for) {
     refused(wg_pad(x, 9, nine, WG_PAD_CONSTANT, 0), WG_ERROR_ARGUMENT, "pad: 9 axes");
     refused(wg_pad(x, 1, nine, (wg_pad_mode)7, 0), WG_ERROR_ARGUMENT, "mode 7");
 }
-END_TEST
 
-START_TEST(taking_refuses_what_is_not_there) {
+TEST(taking_refuses_what_is_not_there) {
     wg_tensor *x = zeros(WG_F32, WG_DIMS(3, 2)), *index = zeros(WG_I64, WG_DIMS(1, 2));
     refused(wg_take_along_axis(x, 2, index), WG_ERROR_INDEX, "take_along_axis: axis 2");
     refused(wg_take_along_axis(x, 0, x), WG_ERROR_DTYPE, "indices are i64 or i32, not f32");
@@ -188,9 +179,8 @@ START_TEST(taking_refuses_what_is_not_there) {
     refused(wg_take(x, x), WG_ERROR_DTYPE, "take: (3, 2) f32 x (3, 2) f32: indices are");
     refused(wg_take(x, wg_full(WG_I64, WG_DIMS(2), 6)), WG_ERROR_INDEX, "index 6");
 }
-END_TEST
 
-START_TEST(joining_refuses_what_does_not_fit) {
+TEST(joining_refuses_what_does_not_fit) {
     wg_tensor *a = zeros(WG_F32, WG_DIMS(2, 3)), *b = zeros(WG_F32, WG_DIMS(3, 3));
     refused(wg_cat(WG_TENSORS(a, b), 1), WG_ERROR_SHAPE,
             "cat: (2, 3) f32 x (3, 3) f32: operand 1 does not fit operand 0");
@@ -205,9 +195,8 @@ START_TEST(joining_refuses_what_does_not_fit) {
     refused(wg_tril(zeros(WG_F32, WG_DIMS(3)), 0), WG_ERROR_SHAPE, "tril: (3) f32");
     refused(wg_triu(zeros(WG_F32, WG_DIMS(3)), 0), WG_ERROR_SHAPE, "triu: (3) f32");
 }
-END_TEST
 
-START_TEST(dtypes_that_an_op_does_not_take_are_refused) {
+TEST(dtypes_that_an_op_does_not_take_are_refused) {
     wg_tensor *truth = zeros(WG_BOOL, WG_DIMS(2)), *x = zeros(WG_F32, WG_DIMS(2));
     wg_tensor *whole = zeros(WG_I64, WG_DIMS(2));
     refused(wg_sub(truth, truth), WG_ERROR_DTYPE, "sub: (2) bool x (2) bool");
@@ -225,9 +214,8 @@ START_TEST(dtypes_that_an_op_does_not_take_are_refused) {
     refused(wg_clamp(x, 1, 0), WG_ERROR_ARGUMENT, "clamp: (2) f32: low 1 is above high 0");
     refused(wg_clamp(x, NAN, 0), WG_ERROR_ARGUMENT, "clamp");
 }
-END_TEST
 
-START_TEST(numbers_that_a_function_does_not_take_are_refused) {
+TEST(numbers_that_a_function_does_not_take_are_refused) {
     wg_tensor *truth = zeros(WG_BOOL, WG_DIMS(2)), *x = zeros(WG_F32, WG_DIMS(2));
     wg_tensor *whole = wg_full(WG_I32, WG_DIMS(2), 7), *byte = wg_full(WG_U8, WG_DIMS(2), 7);
     wg_tensor *none = zeros(WG_I32, WG_DIMS(2));
@@ -245,9 +233,8 @@ START_TEST(numbers_that_a_function_does_not_take_are_refused) {
     refused(wg_addcmul(whole, whole, whole, NAN), WG_ERROR_ARGUMENT, "addcmul");
     refused(wg_polygamma(-1, x), WG_ERROR_ARGUMENT, "polygamma: (2) f32: n is -1");
 }
-END_TEST
 
-START_TEST(records_run_by_hand_check_their_dtypes_too) {
+TEST(records_run_by_hand_check_their_dtypes_too) {
     wg_tensor *single = zeros(WG_F32, WG_DIMS(2)), *wide = zeros(WG_F64, WG_DIMS(2));
     wg_tensor *whole = zeros(WG_I64, WG_DIMS(2));
     refused(wg_apply_one(wg_op_find("add"), WG_TENSORS(single, wide), NULL), WG_ERROR_DTYPE,
@@ -265,9 +252,8 @@ START_TEST(records_run_by_hand_check_their_dtypes_too) {
     refused(wg_apply_one(wg_op_find("logical_and"), WG_TENSORS(whole, whole), NULL), WG_ERROR_DTYPE,
             "takes bools");
 }
-END_TEST
 
-START_TEST(indices_out_of_range_are_named) {
+TEST(indices_out_of_range_are_named) {
     wg_tensor *x = zeros(WG_F32, WG_DIMS(3, 2));
     wg_tensor *five = wg_full(WG_I32, WG_DIMS(1, 2), 5), *minus = wg_full(WG_I64, WG_DIMS(1), -1);
     refused(wg_gather(x, 0, five), WG_ERROR_INDEX,
@@ -280,9 +266,8 @@ START_TEST(indices_out_of_range_are_named) {
     refused(wg_one_hot(five, 5), WG_ERROR_INDEX, "one_hot: (1, 2) i64: index 5");
     refused(wg_one_hot(five, 0), WG_ERROR_ARGUMENT, "0 classes");
 }
-END_TEST
 
-START_TEST(indices_of_a_wrong_shape_are_refused) {
+TEST(indices_of_a_wrong_shape_are_refused) {
     wg_tensor *x = zeros(WG_F32, WG_DIMS(3, 2));
     refused(wg_gather(x, 0, zeros(WG_I64, WG_DIMS(2))), WG_ERROR_SHAPE, "ranks 2 and 1 differ");
     refused(wg_gather(x, 0, zeros(WG_I64, WG_DIMS(1, 3))), WG_ERROR_SHAPE,
@@ -294,14 +279,13 @@ START_TEST(indices_of_a_wrong_shape_are_refused) {
     refused(wg_embedding_op(zeros(WG_F32, WG_DIMS(3)), zeros(WG_I64, WG_DIMS(3)), -1),
             WG_ERROR_SHAPE, "embedding");
 }
-END_TEST
 
 static wg_tensor *einsum_of(const char *equation, wg_tensor *x, wg_tensor *y) {
     wg_tensor *operands[] = {x, y};
     return wg_einsum(equation, y ? 2 : 1, operands);
 }
 
-START_TEST(an_equation_that_is_none_is_refused) {
+TEST(an_equation_that_is_none_is_refused) {
     wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 3));
     refused(einsum_of("i1", x, NULL), WG_ERROR_ARGUMENT,
             "einsum: it takes letters, ',', '->' and '...'; see character 2 of \"i1\"");
@@ -316,9 +300,8 @@ START_TEST(an_equation_that_is_none_is_refused) {
     memset(longest, 'i', sizeof longest - 1);
     refused(einsum_of(longest, x, NULL), WG_ERROR_ARGUMENT, "longer than any");
 }
-END_TEST
 
-START_TEST(an_equation_that_does_not_fit_its_operands_is_refused) {
+TEST(an_equation_that_does_not_fit_its_operands_is_refused) {
     wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 3)), *y = zeros(WG_F32, WG_DIMS(4, 3));
     refused(einsum_of("ij,jk", x, NULL), WG_ERROR_ARGUMENT,
             "einsum: (2, 3) f32: the equation has terms for 2 operands, not 1");
@@ -350,9 +333,8 @@ START_TEST(an_equation_that_does_not_fit_its_operands_is_refused) {
             "in any order, a product on the way to the result has more than 8 axes");
     refused(wg_einsum("i", 0, NULL), WG_ERROR_ARGUMENT, "einsum: 0 operands");
 }
-END_TEST
 
-START_TEST(products_that_do_not_fit_are_refused) {
+TEST(products_that_do_not_fit_are_refused) {
     wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 3)), *v = zeros(WG_F32, WG_DIMS(3));
     const int64_t first[] = {0, 0}, both[] = {0, 1}, beyond[] = {2};
     refused(wg_tensordot(x, x, 1, first, both + 1), WG_ERROR_SHAPE,
@@ -377,9 +359,8 @@ START_TEST(products_that_do_not_fit_are_refused) {
     refused(wg_addmm(zeros(WG_F32, WG_DIMS(1, 2, 2)), x, zeros(WG_F32, WG_DIMS(3, 2)), 1, 1),
             WG_ERROR_SHAPE, "C does not broadcast");
 }
-END_TEST
 
-START_TEST(the_largest_of_nothing_is_refused) {
+TEST(the_largest_of_nothing_is_refused) {
     wg_tensor *x = zeros(WG_F32, WG_DIMS(0, 3));
     refused(wg_max(x, WG_ALL, false), WG_ERROR_SHAPE, "max: (0, 3) f32: there are no elements");
     refused(wg_min(x, WG_DIMS(0), false), WG_ERROR_SHAPE, "min: (0, 3) f32");
@@ -388,9 +369,8 @@ START_TEST(the_largest_of_nothing_is_refused) {
     refused(wg_sum_to(x, WG_DIMS(2)), WG_ERROR_SHAPE, "sum_to: (0, 3) f32 to (2) f32");
     refused(wg_sum_to(x, WG_DIMS(1, 1, 3)), WG_ERROR_SHAPE, "sum_to");
 }
-END_TEST
 
-START_TEST(reductions_and_scans_refuse_what_does_not_fit) {
+TEST(reductions_and_scans_refuse_what_does_not_fit) {
     wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 3)), *scalar = wg_scalar(WG_F32, 1), *out;
     refused(wg_std(x, WG_DIMS(2), 1, false), WG_ERROR_INDEX, "std: axis 2");
     refused(wg_prod(x, WG_DIMS(0, -2), false), WG_ERROR_INDEX, "prod: axis -2 is given twice");
@@ -432,31 +412,26 @@ START_TEST(reductions_and_scans_refuse_what_does_not_fit) {
     refused(wg_grouped_mm(x, zeros(WG_F32, WG_DIMS(1, 3, 4)), wg_arange(WG_I64, 1, 3, 1)),
             WG_ERROR_INDEX, "grouped_mm: the offsets go from 1 to 2; wanted 0 to 2");
     ck_assert_int_eq(wg_cummax(x, 2, &out, NULL), -1);
-    ck_assert_ptr_null(out);
-    assert_error(WG_ERROR_INDEX, "cummax: axis 2");
+    assert_null(out, WG_ERROR_INDEX, "cummax: axis 2");
     ck_assert_int_eq(wg_cummin(scalar, -1, NULL, &out), -1);
-    ck_assert_ptr_null(out);
-    assert_error(WG_ERROR_INDEX, "cummin: axis -1");
+    assert_null(out, WG_ERROR_INDEX, "cummin: axis -1");
 }
-END_TEST
 
-START_TEST(sorting_refuses_axes_and_counts_that_are_not_there) {
+TEST(sorting_refuses_axes_and_counts_that_are_not_there) {
     wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 3)), *values = x, *indices = x;
     ck_assert_int_eq(wg_sort(x, 2, false, &values, &indices), -1);
     ck_assert(values == NULL && indices == NULL);
     assert_error(WG_ERROR_INDEX, "sort: axis 2");
     refused(wg_argsort(wg_scalar(WG_F32, 1), 0, false), WG_ERROR_INDEX, "argsort: axis 0");
-    ck_assert_int_eq(wg_topk(x, 4, 1, true, &values, &indices), -1);
-    assert_error(WG_ERROR_ARGUMENT, "topk: (2, 3) f32: k is 4; wanted 0 to 3, the size of axis 1");
-    ck_assert_int_eq(wg_topk(x, -1, 0, true, NULL, NULL), -1);
-    assert_error(WG_ERROR_ARGUMENT, "k is -1");
+    assert_fails(wg_topk(x, 4, 1, true, &values, &indices), WG_ERROR_ARGUMENT,
+                 "topk: (2, 3) f32: k is 4; wanted 0 to 3, the size of axis 1");
+    assert_fails(wg_topk(x, -1, 0, true, NULL, NULL), WG_ERROR_ARGUMENT, "k is -1");
     refused(wg_median(x, -3, false), WG_ERROR_INDEX, "median: axis -3");
     refused(wg_median(zeros(WG_F32, WG_DIMS(2, 0)), 1, false), WG_ERROR_SHAPE,
             "median: (2, 0) f32: there are no elements");
 }
-END_TEST
 
-START_TEST(null_gives_null_and_leaves_the_first_error_alone) {
+TEST(null_gives_null_and_leaves_the_first_error_alone) {
     wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 3)), *y = zeros(WG_F32, WG_DIMS(4));
     wg_tensor *lost = wg_add(x, y), *parts[2];
     ck_assert_ptr_null(wg_add(lost, x));
@@ -514,12 +489,10 @@ START_TEST(null_gives_null_and_leaves_the_first_error_alone) {
     ck_assert_ptr_null(wg_tensordot(lost, x, 0, NULL, NULL));
     ck_assert_ptr_null(wg_outer(x, lost));
     ck_assert_ptr_null(wg_dot(lost, x));
-    ck_assert_ptr_null(wg_addmm(x, lost, x, 1, 1));
-    assert_error(WG_ERROR_SHAPE, "add: (2, 3) f32 x (4) f32");
+    assert_null(wg_addmm(x, lost, x, 1, 1), WG_ERROR_SHAPE, "add: (2, 3) f32 x (4) f32");
 }
-END_TEST
 
-START_TEST(activations_refuse_what_they_are_not_defined_for) {
+TEST(activations_refuse_what_they_are_not_defined_for) {
     wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 3));
     refused(wg_glu(x, zeros(WG_F32, WG_DIMS(3))), WG_ERROR_SHAPE,
             "glu: (2, 3) f32 x (3) f32: the shapes of gate and value differ");
@@ -528,9 +501,8 @@ START_TEST(activations_refuse_what_they_are_not_defined_for) {
     refused(wg_softplus(x, NAN, 20), WG_ERROR_ARGUMENT, "beta nan");
     refused(wg_softplus(x, 1, NAN), WG_ERROR_ARGUMENT, "threshold nan");
 }
-END_TEST
 
-START_TEST(indices_of_several_axes_that_do_not_fit_are_refused) {
+TEST(indices_of_several_axes_that_do_not_fit_are_refused) {
     wg_tensor *x = zeros(WG_F32, WG_DIMS(3, 4)), *mask = zeros(WG_BOOL, WG_DIMS(3));
     wg_tensor *two = wg_from_array(WG_I64, WG_DIMS(2), (int64_t[]){0, 1});
     wg_tensor *three = zeros(WG_I64, WG_DIMS(3));
@@ -555,9 +527,8 @@ START_TEST(indices_of_several_axes_that_do_not_fit_are_refused) {
     wg_fail(WG_ERROR_STATE, "test", "the first error");
     refused(wg_index(x, WG_TENSORS(NULL)), WG_ERROR_STATE, "the first error");
 }
-END_TEST
 
-START_TEST(masks_and_sources_that_do_not_fit_are_refused) {
+TEST(masks_and_sources_that_do_not_fit_are_refused) {
     wg_tensor *x = zeros(WG_F32, WG_DIMS(3, 4)), *mask = wg_ones(WG_BOOL, WG_DIMS(3, 1));
     refused(wg_masked_select(x, x), WG_ERROR_DTYPE, "a mask is bool, not f32");
     refused(wg_masked_select(x, zeros(WG_BOOL, WG_DIMS(3))), WG_ERROR_SHAPE,
@@ -567,9 +538,8 @@ START_TEST(masks_and_sources_that_do_not_fit_are_refused) {
     refused(wg_masked_scatter(x, mask, zeros(WG_F32, WG_DIMS(11))), WG_ERROR_SHAPE,
             "the source has 11 elements; the mask wants 12");
 }
-END_TEST
 
-START_TEST(places_and_counts_that_make_no_sense_are_refused) {
+TEST(places_and_counts_that_make_no_sense_are_refused) {
     wg_tensor *x = zeros(WG_F32, WG_DIMS(3, 4)), *index = wg_full(WG_I64, WG_DIMS(3, 2), 4);
     refused(wg_scatter(x, 1, index, zeros(WG_F32, WG_DIMS(3, 2))), WG_ERROR_INDEX,
             "index 4 is out of range; wanted 0 to 3");
@@ -588,9 +558,8 @@ START_TEST(places_and_counts_that_make_no_sense_are_refused) {
     refused(wg_searchsorted(zeros(WG_BOOL, WG_DIMS(2)), zeros(WG_BOOL, WG_DIMS(2)), false),
             WG_ERROR_DTYPE, "bool is not searched");
 }
-END_TEST
 
-START_TEST(cross_entropy_says_which_option_does_not_fit) {
+TEST(cross_entropy_says_which_option_does_not_fit) {
     wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 3)), *ids = zeros(WG_I64, WG_DIMS(2));
     const wg_cross_entropy_options too_smooth = {.label_smoothing = 1.5},
                                    no_reduction = {.reduction = (wg_reduction)3},
@@ -612,9 +581,8 @@ START_TEST(cross_entropy_says_which_option_does_not_fit) {
             "nll_loss: (2, 3) f32 x (2) i64: target 3 of row 0 is outside the 3 classes");
     refused(wg_nll_loss(ids, ids, -100, NULL), WG_ERROR_DTYPE, "wanted log probabilities");
 }
-END_TEST
 
-START_TEST(losses_refuse_targets_and_weights_that_do_not_fit) {
+TEST(losses_refuse_targets_and_weights_that_do_not_fit) {
     wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 3)), *row = zeros(WG_F32, WG_DIMS(3));
     wg_tensor *column = zeros(WG_F32, WG_DIMS(2));
     const wg_reduction mean = WG_REDUCTION_MEAN;
@@ -633,9 +601,8 @@ START_TEST(losses_refuse_targets_and_weights_that_do_not_fit) {
     refused(wg_cosine_similarity(x, column, 0, 1e-8), WG_ERROR_SHAPE, "cosine_similarity");
     refused(wg_cosine_similarity(x, x, 2, 1e-8), WG_ERROR_INDEX, "cosine_similarity: axis 2");
 }
-END_TEST
 
-START_TEST(convolutions_refuse_what_does_not_fit) {
+TEST(convolutions_refuse_what_does_not_fit) {
     wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 4, 5, 6)), *w = zeros(WG_F32, WG_DIMS(6, 4, 3, 3));
     refused(wg_conv_op(x, zeros(WG_F32, WG_DIMS(6, 3, 3, 3)), NULL, NULL), WG_ERROR_SHAPE,
             "conv2d: (2, 4, 5, 6) f32 x (6, 3, 3, 3) f32: x has 4 channels; a weight (6, 3, ...) "
@@ -682,9 +649,8 @@ START_TEST(convolutions_refuse_what_does_not_fit) {
                    &(wg_conv_options){.stride = {1 << 30, INT32_MAX}, .padding = {0, INT32_MAX}}),
         WG_ERROR_SHAPE, "beyond all memory");
 }
-END_TEST
 
-START_TEST(transposed_convolutions_refuse_what_does_not_fit) {
+TEST(transposed_convolutions_refuse_what_does_not_fit) {
     wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 4, 5)), *w = zeros(WG_F32, WG_DIMS(4, 3, 2));
     refused(wg_conv_transpose_op(x, zeros(WG_F32, WG_DIMS(3, 4, 2)), NULL, NULL), WG_ERROR_SHAPE,
             "conv_transpose1d: (2, 4, 5) f32 x (3, 4, 2) f32: x has 4 channels, the weight (3, 4, "
@@ -702,9 +668,8 @@ START_TEST(transposed_convolutions_refuse_what_does_not_fit) {
     refused(wg_conv_transpose_op(x, w, NULL, &(wg_conv_options){.output_padding = {-1}}),
             WG_ERROR_ARGUMENT, "output_padding is -1");
 }
-END_TEST
 
-START_TEST(pooling_refuses_what_does_not_fit) {
+TEST(pooling_refuses_what_does_not_fit) {
     wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 4, 5, 6));
     refused(wg_max_pool(x, NULL, NULL), WG_ERROR_ARGUMENT,
             "max_pool: there is no kernel; wanted the size of a window along 1 to 3 axes");
@@ -731,9 +696,8 @@ START_TEST(pooling_refuses_what_does_not_fit) {
     refused(wg_avg_pool(zeros(WG_I64, WG_DIMS(1, 4, 4)), &(wg_pool_options){.kernel = {2, 2}}),
             WG_ERROR_DTYPE, "avg_pool2d");
 }
-END_TEST
 
-START_TEST(options_of_another_op_are_refused) {
+TEST(options_of_another_op_are_refused) {
     wg_tensor *x = zeros(WG_F32, WG_DIMS(1, 2, 5)), *w = zeros(WG_F32, WG_DIMS(2, 2, 3));
     refused(wg_conv_op(x, w, NULL, &(wg_conv_options){.output_padding = {1}}), WG_ERROR_ARGUMENT,
             "conv1d: output_padding goes with a transposed convolution; it is 1 along spatial axis "
@@ -747,9 +711,8 @@ START_TEST(options_of_another_op_are_refused) {
             WG_ERROR_ARGUMENT,
             "max_pool1d: exclude_padding and divisor_override go with avg_pool1d alone");
 }
-END_TEST
 
-START_TEST(interpolation_refuses_what_does_not_fit) {
+TEST(interpolation_refuses_what_does_not_fit) {
     wg_tensor *x = zeros(WG_F32, WG_DIMS(2, 4, 5, 6));
     refused(wg_interpolate(x, WG_DIMS(3), WG_INTERPOLATE_LINEAR, false), WG_ERROR_SHAPE,
             "interpolate: (2, 4, 5, 6) f32: wanted images (N, C, ...) with 1 spatial axes");
@@ -764,43 +727,4 @@ START_TEST(interpolation_refuses_what_does_not_fit) {
     refused(
         wg_interpolate(zeros(WG_I64, WG_DIMS(1, 1, 2)), WG_DIMS(3), WG_INTERPOLATE_NEAREST, false),
         WG_ERROR_DTYPE, "wanted floats");
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {
-        indices_of_several_axes_that_do_not_fit_are_refused,
-        masks_and_sources_that_do_not_fit_are_refused,
-        places_and_counts_that_make_no_sense_are_refused,
-        shapes_that_do_not_broadcast_are_named,
-        views_refuse_shapes_that_do_not_fit,
-        axes_and_positions_out_of_range_are_refused,
-        reshaping_and_moving_axes_refuse_what_does_not_fit,
-        arranging_refuses_what_does_not_fit,
-        diagonals_and_windows_refuse_what_does_not_fit,
-        padding_refuses_what_an_axis_has_no_elements_for,
-        convolutions_refuse_what_does_not_fit,
-        transposed_convolutions_refuse_what_does_not_fit,
-        pooling_refuses_what_does_not_fit,
-        options_of_another_op_are_refused,
-        interpolation_refuses_what_does_not_fit,
-        taking_refuses_what_is_not_there,
-        joining_refuses_what_does_not_fit,
-        dtypes_that_an_op_does_not_take_are_refused,
-        numbers_that_a_function_does_not_take_are_refused,
-        records_run_by_hand_check_their_dtypes_too,
-        indices_out_of_range_are_named,
-        indices_of_a_wrong_shape_are_refused,
-        an_equation_that_is_none_is_refused,
-        an_equation_that_does_not_fit_its_operands_is_refused,
-        products_that_do_not_fit_are_refused,
-        the_largest_of_nothing_is_refused,
-        reductions_and_scans_refuse_what_does_not_fit,
-        sorting_refuses_axes_and_counts_that_are_not_there,
-        null_gives_null_and_leaves_the_first_error_alone,
-        activations_refuse_what_they_are_not_defined_for,
-        cross_entropy_says_which_option_does_not_fit,
-        losses_refuse_targets_and_weights_that_do_not_fit,
-    };
-    add_suite("ops_errors", tests);
 }

@@ -64,7 +64,7 @@ static void assert_same(const operands *o, const wg_cross_entropy_options *optio
         assert_close(of_one[i], of_two[i], rtol, rtol);
 }
 
-START_TEST(chunks_give_what_all_logits_at_once_give) {
+TEST(chunks_give_what_all_logits_at_once_give) {
     const wg_reduction reductions[] = {WG_REDUCTION_MEAN, WG_REDUCTION_SUM, WG_REDUCTION_NONE};
     for (size_t i = 0; i < WG_COUNT(reductions); i++)
         for (int64_t ignored = 0; ignored <= 3; ignored += 3) {
@@ -75,27 +75,24 @@ START_TEST(chunks_give_what_all_logits_at_once_give) {
             wg_scope_end(&scope, NULL);
         }
 }
-END_TEST
 
-START_TEST(smoothed_and_weighted_chunks_too) {
+TEST(smoothed_and_weighted_chunks_too) {
     operands o = make(WG_F64, 7);
     wg_generator generator = {.seed = 6};
     const wg_cross_entropy_options options = {
         .label_smoothing = 0.1, .weight = wg_rand(&generator, WG_F64, WG_DIMS(CLASSES))};
     assert_same(&o, &options, 1e-10);
 }
-END_TEST
 
-START_TEST(operands_may_be_views) {
+TEST(operands_may_be_views) {
     operands o = make(WG_F32, 5);
     o.x = wg_transpose(wg_contiguous(wg_transpose(o.x, 0, 1)), 0, 1);
     o.weight = wg_transpose(wg_contiguous(wg_transpose(o.weight, 0, 1)), 0, 1);
     assert_same(&o, NULL, 1e-4);
 }
-END_TEST
 
 /* The recorded peak is that of the process, so this test runs first. */
-START_TEST(logits_are_never_in_memory_whole) {
+TEST(logits_are_never_in_memory_whole) {
     operands o = make(WG_F32, 0);
     const int64_t logits = (int64_t)sizeof(float) * ROWS * CLASSES;
     const int64_t before = wg_alloc_get_stats().live_bytes;
@@ -104,9 +101,8 @@ START_TEST(logits_are_never_in_memory_whole) {
     ck_assert_int_eq(wg_backward(apart(&o, NULL), NULL), 0);
     ck_assert_int_ge(wg_alloc_get_stats().peak_bytes - before, logits);
 }
-END_TEST
 
-START_TEST(no_recording_gives_the_same_loss) {
+TEST(no_recording_gives_the_same_loss) {
     operands o = make(WG_F32, 3);
     const double recorded = wg_item(fused(&o, NULL));
     wg_set_grad_enabled(false);
@@ -114,7 +110,6 @@ START_TEST(no_recording_gives_the_same_loss) {
     wg_set_grad_enabled(true);
     ck_assert_double_eq(recorded, plain);
 }
-END_TEST
 
 static void loss_and_gradients(int count, wg_tensor **results) {
     (void)count;
@@ -123,10 +118,9 @@ static void loss_and_gradients(int count, wg_tensor **results) {
     gradients(&o, results[0], results + 1);
 }
 
-START_TEST(any_thread_count_gives_the_same_bits) {
+TEST(any_thread_count_gives_the_same_bits) {
     assert_same_bits_at_any_thread_count(4, loss_and_gradients);
 }
-END_TEST
 
 /* A tied head: its table is also looked up, so its gradient has two parts, over two micro-batches
  * of weight one half each. */
@@ -144,16 +138,15 @@ static void accumulate(const operands *o,
     }
 }
 
-START_TEST(gradients_of_tied_weights_and_of_micro_batches_add_up) {
+TEST(gradients_of_tied_weights_and_of_micro_batches_add_up) {
     operands one = make(WG_F32, 3), two = make(WG_F32, 3);
     accumulate(&one, fused);
     accumulate(&two, apart);
     assert_close(wg_gradient(one.weight), wg_gradient(two.weight), 1e-4, 1e-6);
     assert_close(wg_gradient(one.bias), wg_gradient(two.bias), 1e-4, 1e-6);
 }
-END_TEST
 
-START_TEST(backward_may_run_again) {
+TEST(backward_may_run_again) {
     operands o = make(WG_F32, 3);
     wg_tensor *loss = fused(&o, NULL);
     ck_assert_int_eq(wg_backward(loss, &(wg_backward_options){.retain_graph = true}), 0);
@@ -161,18 +154,16 @@ START_TEST(backward_may_run_again) {
     ck_assert_int_eq(wg_backward(loss, NULL), 0);
     assert_close(wg_gradient(o.weight), wg_mul_scalar(once, 2), 0, 0);
 }
-END_TEST
 
 /* The products of both ops are counted: 2 N V D forward and 4 N V D backward. */
-START_TEST(products_are_counted_once) {
+TEST(products_are_counted_once) {
     operands o = make(WG_F32, 0);
     const double before = wg__product_flops;
     ck_assert_int_eq(wg_backward(fused(&o, NULL), NULL), 0);
     ck_assert_double_eq(wg__product_flops - before, 6.0 * ROWS * WIDTH * CLASSES);
 }
-END_TEST
 
-START_TEST(correct_rows_are_those_of_argmax) {
+TEST(correct_rows_are_those_of_argmax) {
     operands o = make(WG_F32, 0);
     int64_t *target = wg_tensor_data(o.target), right = 0, found = -1, apart_found = -1;
     const int64_t *largest =
@@ -189,9 +180,8 @@ START_TEST(correct_rows_are_those_of_argmax) {
     ck_assert_int_eq(found, right);
     ck_assert_int_eq(apart_found, right);
 }
-END_TEST
 
-START_TEST(of_equal_logits_the_first_is_the_largest) {
+TEST(of_equal_logits_the_first_is_the_largest) {
     wg_tensor *x = wg_zeros(WG_F32, WG_DIMS(3, 2)), *weight = wg_zeros(WG_F32, WG_DIMS(4, 2));
     wg_tensor *target = wg_from_array(WG_I64, WG_DIMS(3), (int64_t[]){0, 1, 0});
     int64_t found = -1;
@@ -199,9 +189,8 @@ START_TEST(of_equal_logits_the_first_is_the_largest) {
     ck_assert_ptr_nonnull(wg_linear_cross_entropy(x, weight, target, NULL, IGNORED, &options));
     ck_assert_int_eq(found, 2);
 }
-END_TEST
 
-START_TEST(nothing_but_ignored_targets_gives_nan_and_gradients_of_zero) {
+TEST(nothing_but_ignored_targets_gives_nan_and_gradients_of_zero) {
     operands o = make(WG_F32, 1);
     wg_tensor *loss = fused(&o, NULL);
     ck_assert(isnan(wg_item(loss)));
@@ -209,26 +198,23 @@ START_TEST(nothing_but_ignored_targets_gives_nan_and_gradients_of_zero) {
     assert_close(wg_gradient(o.x), wg_zeros(WG_F32, WG_DIMS(ROWS, WIDTH)), 0, 0);
     assert_close(wg_gradient(o.weight), wg_zeros(WG_F32, WG_DIMS(CLASSES, WIDTH)), 0, 0);
 }
-END_TEST
 
-START_TEST(what_does_not_fit_is_refused) {
+TEST(what_does_not_fit_is_refused) {
     wg_tensor *x = wg_zeros(WG_F32, WG_DIMS(2, 3)), *weight = wg_zeros(WG_F32, WG_DIMS(5, 3));
     wg_tensor *target = wg_from_array(WG_I64, WG_DIMS(2), (int64_t[]){1, 5});
-    ck_assert_ptr_null(wg_linear_cross_entropy(x, weight, target, NULL, IGNORED, NULL));
-    assert_error(WG_ERROR_INDEX, "target 5 of row 1 is outside the 5 classes");
-    ck_assert_ptr_null(
-        wg_linear_cross_entropy(x, x, wg_zeros(WG_I64, WG_DIMS(3)), NULL, IGNORED, NULL));
-    assert_error(WG_ERROR_SHAPE, "wanted x (N, D), a weight (V, D), targets (N)");
-    ck_assert_ptr_null(wg_linear_cross_entropy(x, weight, wg_zeros(WG_I64, WG_DIMS(2)),
-                                               wg_zeros(WG_F32, WG_DIMS(3)), IGNORED, NULL));
-    assert_error(WG_ERROR_SHAPE, "wanted a bias for each class, (V)");
-    ck_assert_ptr_null(
-        wg_linear_cross_entropy(x, weight, wg_zeros(WG_U8, WG_DIMS(2)), NULL, IGNORED, NULL));
-    assert_error(WG_ERROR_DTYPE, "i64 or i32");
+    assert_null(wg_linear_cross_entropy(x, weight, target, NULL, IGNORED, NULL), WG_ERROR_INDEX,
+                "target 5 of row 1 is outside the 5 classes");
+    assert_null(wg_linear_cross_entropy(x, x, wg_zeros(WG_I64, WG_DIMS(3)), NULL, IGNORED, NULL),
+                WG_ERROR_SHAPE, "wanted x (N, D), a weight (V, D), targets (N)");
+    assert_null(wg_linear_cross_entropy(x, weight, wg_zeros(WG_I64, WG_DIMS(2)),
+                                        wg_zeros(WG_F32, WG_DIMS(3)), IGNORED, NULL),
+                WG_ERROR_SHAPE, "wanted a bias for each class, (V)");
+    assert_null(
+        wg_linear_cross_entropy(x, weight, wg_zeros(WG_U8, WG_DIMS(2)), NULL, IGNORED, NULL),
+        WG_ERROR_DTYPE, "i64 or i32");
     ck_assert_ptr_null(wg_linear_cross_entropy(NULL, weight, target, NULL, IGNORED, NULL));
     assert_no_error();
 }
-END_TEST
 
 /* ---- The layers ---- */
 
@@ -237,7 +223,7 @@ static wg_tensor *of_layer(wg_linear *linear, wg_tensor *x, wg_tensor *target) {
     return wg_cross_entropy(logits, wg_flatten(target, 0, -1), IGNORED, NULL);
 }
 
-START_TEST(a_layer_gives_the_loss_of_its_logits) {
+TEST(a_layer_gives_the_loss_of_its_logits) {
     wg_generator generator = {.seed = 8};
     wg_tensor *x = wg_randn(&generator, WG_F32, WG_DIMS(2, 3, 32));
     wg_tensor *target = wg_cast(wg_randint(&generator, 0, 9, WG_DIMS(2, 3)), WG_I32);
@@ -259,23 +245,4 @@ START_TEST(a_layer_gives_the_loss_of_its_logits) {
             wg_module_free(&linear->module);
             wg_module_free(&words->module);
         }
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {logits_are_never_in_memory_whole,
-                                  chunks_give_what_all_logits_at_once_give,
-                                  smoothed_and_weighted_chunks_too,
-                                  operands_may_be_views,
-                                  no_recording_gives_the_same_loss,
-                                  any_thread_count_gives_the_same_bits,
-                                  gradients_of_tied_weights_and_of_micro_batches_add_up,
-                                  backward_may_run_again,
-                                  products_are_counted_once,
-                                  correct_rows_are_those_of_argmax,
-                                  of_equal_logits_the_first_is_the_largest,
-                                  nothing_but_ignored_targets_gives_nan_and_gradients_of_zero,
-                                  what_does_not_fit_is_refused,
-                                  a_layer_gives_the_loss_of_its_logits};
-    add_suite("linear_loss", tests);
 }

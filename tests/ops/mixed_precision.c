@@ -63,7 +63,7 @@ static layer run(wg_dtype dtype, wg_dtype forward, wg_dtype backward) {
     return l;
 }
 
-START_TEST(linear_and_its_gradients_are_products_of_rounded_operands) {
+TEST(linear_and_its_gradients_are_products_of_rounded_operands) {
     const layer l = run(WG_F32, WG_BF16, WG_BF16);
     wg_set_grad_enabled(false);
     wg_tensor *x = rounded(l.x), *weight = rounded(l.weight), *g = rounded(l.g);
@@ -74,9 +74,8 @@ START_TEST(linear_and_its_gradients_are_products_of_rounded_operands) {
     assert_near(l.dbias, wg_sum(wg_cast(l.g, WG_F64), 1, (int64_t[]){0}, false));
     wg_set_grad_enabled(true);
 }
-END_TEST
 
-START_TEST(backward_rounds_as_its_forward_did) {
+TEST(backward_rounds_as_its_forward_did) {
     const layer both = run(WG_F32, WG_BF16, WG_BF16), forward = run(WG_F32, WG_BF16, WG_F32),
                 neither = run(WG_F32, WG_F32, WG_F32), backward = run(WG_F32, WG_F32, WG_BF16);
     assert_same_bits(forward.dx, both.dx);
@@ -85,15 +84,13 @@ START_TEST(backward_rounds_as_its_forward_did) {
     assert_same_bits(backward.dweight, neither.dweight);
     ck_assert_mem_ne(wg_tensor_data(both.dx), wg_tensor_data(neither.dx), 64);
 }
-END_TEST
 
-START_TEST(products_of_f64_are_not_rounded) {
+TEST(products_of_f64_are_not_rounded) {
     const layer one = run(WG_F64, WG_BF16, WG_BF16), other = run(WG_F64, WG_F32, WG_F32);
     assert_same_bits(one.y, other.y);
     assert_same_bits(one.dx, other.dx);
     assert_same_bits(one.dweight, other.dweight);
 }
-END_TEST
 
 /* ---- matmul ---- */
 
@@ -112,7 +109,7 @@ static wg_tensor *product(wg_tensor *a, wg_tensor *b, wg_tensor *g, wg_tensor **
     return c;
 }
 
-START_TEST(matmul_and_its_gradients_are_products_of_rounded_operands) {
+TEST(matmul_and_its_gradients_are_products_of_rounded_operands) {
     for (int batched = 0; batched < 2; batched++) {
         wg_tensor *a = normal(1, WG_F32, WG_DIMS(3, 7, 19)), *da, *db;
         wg_tensor *b =
@@ -128,19 +125,17 @@ START_TEST(matmul_and_its_gradients_are_products_of_rounded_operands) {
         wg_set_grad_enabled(true);
     }
 }
-END_TEST
 
-START_TEST(a_product_of_no_inner_elements_is_zero_in_bf16) {
+TEST(a_product_of_no_inner_elements_is_zero_in_bf16) {
     wg_set_matmul_dtype(WG_BF16);
     assert_close(wg_matmul(wg_ones(WG_F32, WG_DIMS(2, 0)), wg_ones(WG_F32, WG_DIMS(0, 3))),
                  wg_zeros(WG_F32, WG_DIMS(2, 3)), 0, 0);
     wg_set_matmul_dtype(WG_F32);
 }
-END_TEST
 
 /* ---- The loss of a head ---- */
 
-START_TEST(the_fused_loss_of_a_head_rounds_as_its_parts_do) {
+TEST(the_fused_loss_of_a_head_rounds_as_its_parts_do) {
     wg_tensor *target = wg_randint(&(wg_generator){.seed = 9}, 0, OUT, 1, (int64_t[]){ROWS});
     layer l[2];
     wg_tensor *loss[2];
@@ -160,12 +155,11 @@ START_TEST(the_fused_loss_of_a_head_rounds_as_its_parts_do) {
     assert_close(wg_gradient(l[1].weight), wg_gradient(l[0].weight), 1e-4, 1e-5);
     wg_set_grad_enabled(true);
 }
-END_TEST
 
 /* ---- Second order, threads, refusals ---- */
 
 /* The gradient of sum(y^2) through y = linear(x), differentiated again. */
-START_TEST(second_derivatives_are_those_of_the_rounded_products) {
+TEST(second_derivatives_are_those_of_the_rounded_products) {
     const layer l = leaves(WG_F32);
     wg_tensor *first, *second;
     wg_set_matmul_dtype(WG_BF16);
@@ -185,7 +179,6 @@ START_TEST(second_derivatives_are_those_of_the_rounded_products) {
                  0.5);
     wg_set_grad_enabled(true);
 }
-END_TEST
 
 /* ---- What is saved for backward ---- */
 
@@ -231,14 +224,13 @@ static net train(wg_dtype dtype, bool checkpoints) {
     return n;
 }
 
-START_TEST(activations_are_saved_once_in_half_the_memory) {
+TEST(activations_are_saved_once_in_half_the_memory) {
     const net f32 = train(WG_F32, false), bf16 = train(WG_BF16, false);
     ck_assert_int_ge(f32.kept, 2 * BYTES); /* x W and its gelu */
     ck_assert_int_lt(bf16.kept, 2 * BYTES / 2 + BYTES / 8);
 }
-END_TEST
 
-START_TEST(gradients_are_those_of_the_rounded_activations) {
+TEST(gradients_are_those_of_the_rounded_activations) {
     const net n = train(WG_BF16, false);
     wg_set_grad_enabled(false);
     wg_tensor *x = rounded(n.leaves[0]), *weight = rounded(n.leaves[1]);
@@ -260,14 +252,12 @@ START_TEST(gradients_are_those_of_the_rounded_activations) {
     }
     wg_set_grad_enabled(true);
 }
-END_TEST
 
-START_TEST(activation_checkpointing_changes_no_bit_of_mixed_precision) {
+TEST(activation_checkpointing_changes_no_bit_of_mixed_precision) {
     const net plain = train(WG_BF16, false), again = train(WG_BF16, true);
     for (int i = 0; i < 4; i++)
         assert_same_bits(plain.gradients[i], again.gradients[i]);
 }
-END_TEST
 
 /* d/dx of the sum of the first gradients, through activations that were saved in bf16. */
 static wg_tensor *second_gradient(wg_dtype dtype) {
@@ -286,7 +276,7 @@ static wg_tensor *second_gradient(wg_dtype dtype) {
     return second;
 }
 
-START_TEST(second_derivatives_pass_through_activations_saved_in_bf16) {
+TEST(second_derivatives_pass_through_activations_saved_in_bf16) {
     wg_tensor *exact = second_gradient(WG_F32), *found = second_gradient(WG_BF16);
     wg_set_grad_enabled(false);
     wg_tensor *difference = wg_sub(found, exact);
@@ -297,7 +287,6 @@ START_TEST(second_derivatives_pass_through_activations_saved_in_bf16) {
     ck_assert_double_lt(error, 1e-3 * size);
     wg_set_grad_enabled(true);
 }
-END_TEST
 
 static void results(int count, wg_tensor **found) {
     ck_assert_int_eq(count, 3);
@@ -307,32 +296,13 @@ static void results(int count, wg_tensor **found) {
     found[2] = l.dweight;
 }
 
-START_TEST(mixed_precision_has_the_same_bits_at_any_thread_count) {
+TEST(mixed_precision_has_the_same_bits_at_any_thread_count) {
     assert_same_bits_at_any_thread_count(3, results);
 }
-END_TEST
 
-START_TEST(products_are_f32_or_bf16) {
+TEST(products_are_f32_or_bf16) {
     ck_assert_int_eq(wg__matmul_dtype(), WG_F32);
     ck_assert_int_eq(wg_set_matmul_dtype(WG_F64), WG_F32);
     assert_error(WG_ERROR_DTYPE, "wanted f32 or bf16");
     ck_assert_int_eq(wg__matmul_dtype(), WG_F32);
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {linear_and_its_gradients_are_products_of_rounded_operands,
-                                  backward_rounds_as_its_forward_did,
-                                  products_of_f64_are_not_rounded,
-                                  matmul_and_its_gradients_are_products_of_rounded_operands,
-                                  a_product_of_no_inner_elements_is_zero_in_bf16,
-                                  the_fused_loss_of_a_head_rounds_as_its_parts_do,
-                                  second_derivatives_are_those_of_the_rounded_products,
-                                  activations_are_saved_once_in_half_the_memory,
-                                  gradients_are_those_of_the_rounded_activations,
-                                  activation_checkpointing_changes_no_bit_of_mixed_precision,
-                                  second_derivatives_pass_through_activations_saved_in_bf16,
-                                  mixed_precision_has_the_same_bits_at_any_thread_count,
-                                  products_are_f32_or_bf16};
-    add_suite("mixed_precision", tests);
 }

@@ -26,7 +26,7 @@ static wg_tensor *normal(int ndim, const int64_t *shape) {
 
 /* ---- Formats ---- */
 
-START_TEST(blocks_are_those_of_ggml) {
+TEST(blocks_are_those_of_ggml) {
     wg_tensor *numbers = fixture_tensor("quants/numbers");
     const char *names[] = {[WG_QUANTIZATION_Q8_0] = "q8_0", [WG_QUANTIZATION_Q4_0] = "q4_0"};
     for (wg_quantization quantization = WG_QUANTIZATION_Q8_0; quantization <= WG_QUANTIZATION_Q4_0;
@@ -47,26 +47,23 @@ START_TEST(blocks_are_those_of_ggml) {
         }
     }
 }
-END_TEST
 
-START_TEST(bf16_rounds_as_a_cast_does) {
+TEST(bf16_rounds_as_a_cast_does) {
     wg_tensor *x = normal(WG_DIMS(3, 17));
     assert_close(wg_dequantize(wg_quantize(x, WG_QUANTIZATION_BF16), WG_QUANTIZATION_BF16),
                  wg_cast(wg_cast(x, WG_BF16), WG_F32), 0, 0);
 }
-END_TEST
 
-START_TEST(what_is_unpacked_is_packed_to_the_same_bytes) {
+TEST(what_is_unpacked_is_packed_to_the_same_bytes) {
     wg_tensor *x = normal(WG_DIMS(5, 96));
     for (wg_quantization quantization = 0; quantization < WG_QUANTIZATION_COUNT; quantization++) {
         wg_tensor *once = wg_quantize(x, quantization);
         assert_close(wg_quantize(wg_dequantize(once, quantization), quantization), once, 0, 0);
     }
 }
-END_TEST
 
 /* The kernels against plain C, including rows that fill no whole number of vectors. */
-START_TEST(unpacking_gives_the_bits_of_plain_c) {
+TEST(unpacking_gives_the_bits_of_plain_c) {
     for (wg_quantization quantization = 0; quantization < WG_QUANTIZATION_COUNT; quantization++)
         for (int64_t blocks = 0; blocks < 70; blocks += 3) {
             const int64_t columns = blocks * wg__quantization_block(quantization);
@@ -77,10 +74,9 @@ START_TEST(unpacking_gives_the_bits_of_plain_c) {
             assert_close(wg_dequantize(quantized, quantization), expected, 0, 0);
         }
 }
-END_TEST
 
 /* Byte i of block b of each row; rows beyond the last whole group are as they were. */
-START_TEST(rows_side_by_side_have_the_blocks_of_rows_by_themselves) {
+TEST(rows_side_by_side_have_the_blocks_of_rows_by_themselves) {
     enum { ROWS = 37, BLOCKS = 3 };
     wg_tensor *x = normal(WG_DIMS(ROWS, 32 * BLOCKS));
     for (wg_quantization quantization = WG_QUANTIZATION_Q8_0; quantization <= WG_QUANTIZATION_Q4_0;
@@ -103,16 +99,14 @@ START_TEST(rows_side_by_side_have_the_blocks_of_rows_by_themselves) {
     }
     ck_assert_int_eq(wg__quantization_side_by_side(WG_QUANTIZATION_BF16), WG_QUANTIZATION_BF16);
 }
-END_TEST
 
-START_TEST(names_find_their_packing) {
+TEST(names_find_their_packing) {
     for (wg_quantization quantization = 0; quantization < WG_QUANTIZATION_COUNT; quantization++)
         ck_assert_int_eq(wg_quantization_find(wg_quantization_name(quantization)), quantization);
     ck_assert_int_eq(wg_quantization_find("q5_1"), -1);
     ck_assert_int_eq(wg_quantization_find(NULL), -1);
     ck_assert_ptr_null(wg_quantization_name(WG_QUANTIZATION_COUNT));
 }
-END_TEST
 
 /* ---- Products ---- */
 
@@ -161,7 +155,7 @@ static void assert_multiplies(wg_quantization quantization, wg_tensor *x, int64_
 }
 
 /* Rows that fill no whole number of vectors, and few and many of them. */
-START_TEST(a_product_is_that_with_the_unpacked_weight) {
+TEST(a_product_is_that_with_the_unpacked_weight) {
     for (wg_quantization quantization = 0; quantization < WG_QUANTIZATION_COUNT; quantization++) {
         for (int64_t blocks = 1; blocks <= 13; blocks += 2)
             for (int64_t rows = 1; rows <= 19; rows += 2)
@@ -173,11 +167,10 @@ START_TEST(a_product_is_that_with_the_unpacked_weight) {
         assert_multiplies(WG_QUANTIZATION_BF16, normal(WG_DIMS(columns)), 5, true);
     assert_multiplies(WG_QUANTIZATION_BF16, normal(WG_DIMS(17, 139)), 5, false);
 }
-END_TEST
 
 /* Levels of every value, including -128, and x of many magnitudes; the expected sums are
  * NumPy's. */
-START_TEST(products_of_integers_are_numpys) {
+TEST(products_of_integers_are_numpys) {
     wg_tensor *x = fixture_tensor("block_products/x");
     const char
         *weights[] = {[WG_QUANTIZATION_Q8_0] = "q8_0", [WG_QUANTIZATION_Q4_0] = "q4_0"},
@@ -203,9 +196,8 @@ START_TEST(products_of_integers_are_numpys) {
             wg_quantized_linear(x, rows, quantization, NULL), 0, 0);
     }
 }
-END_TEST
 
-START_TEST(a_row_gives_the_same_bits_alone_and_among_others) {
+TEST(a_row_gives_the_same_bits_alone_and_among_others) {
     wg_tensor *x = normal(WG_DIMS(163, 96)), *w = normal(WG_DIMS(45, 96));
     for (wg_quantization quantization = WG_QUANTIZATION_Q8_0; quantization < WG_QUANTIZATION_COUNT;
          quantization++) {
@@ -216,11 +208,10 @@ START_TEST(a_row_gives_the_same_bits_alone_and_among_others) {
                          wg_select(all, 0, r), 0, 0);
     }
 }
-END_TEST
 
 /* A prompt at once against its tokens one by one. An error of bf16 is at most 2^-9 of a number, an
  * error of a sum n roundings of f32. */
-START_TEST(many_rows_in_bf16_are_off_by_the_rounding_of_x) {
+TEST(many_rows_in_bf16_are_off_by_the_rounding_of_x) {
     enum { ROWS = FEW_ROWS + 1, N = 96 };
     wg_tensor *x = normal(WG_DIMS(ROWS, N)),
               *quantized = wg_quantize(normal(WG_DIMS(45, N)), WG_QUANTIZATION_BF16);
@@ -235,10 +226,9 @@ START_TEST(many_rows_in_bf16_are_off_by_the_rounding_of_x) {
         ck_assert(wg_item(wg_max(wg_sub(off, wg_select(bounds, 0, r)), WG_ALL, false)) <= 0);
     }
 }
-END_TEST
 
 /* A number that is not finite reaches every output of its row, and no other row. */
-START_TEST(what_is_not_finite_stays_so) {
+TEST(what_is_not_finite_stays_so) {
     for (int j = 0; j < 2 * WG_QUANTIZATION_COUNT; j++) {
         const wg_quantization quantization = (wg_quantization)(j / 2);
         wg_tensor *x = normal(WG_DIMS(j % 2 ? FEW_ROWS + 3 : 3, 64)),
@@ -254,9 +244,8 @@ START_TEST(what_is_not_finite_stays_so) {
         }
     }
 }
-END_TEST
 
-START_TEST(strided_operands_need_no_copy_of_the_callers) {
+TEST(strided_operands_need_no_copy_of_the_callers) {
     wg_tensor *x = wg_transpose(normal(WG_DIMS(64, 3)), 0, 1);
     wg_tensor *quantized =
         wg_quantize(wg_transpose(normal(WG_DIMS(64, 9)), 0, 1), WG_QUANTIZATION_Q8_0);
@@ -267,9 +256,8 @@ START_TEST(strided_operands_need_no_copy_of_the_callers) {
         wg_linear_op(rounded_to_blocks(x), wg_dequantize(every_other, WG_QUANTIZATION_Q8_0), NULL),
         rounding, 10 * rounding);
 }
-END_TEST
 
-START_TEST(any_number_of_threads_gives_the_same_bits) {
+TEST(any_number_of_threads_gives_the_same_bits) {
     const int threads = wg_threads();
     for (int i = 0; i < 2 * WG_QUANTIZATION_COUNT; i++) {
         const wg_quantization quantization = (wg_quantization)(i / 2);
@@ -286,11 +274,10 @@ START_TEST(any_number_of_threads_gives_the_same_bits) {
     }
     wg_set_threads(threads);
 }
-END_TEST
 
 /* Layers some of whose rows are no whole group, with and without a bias, for few and many rows of
  * x. */
-START_TEST(several_weights_give_side_by_side_what_each_gives_alone) {
+TEST(several_weights_give_side_by_side_what_each_gives_alone) {
     static const int64_t outputs[] = {32, 5, 17}, x_rows[] = {1, 3, 40};
     for (wg_quantization quantization = 0; quantization < WG_QUANTIZATION_COUNT; quantization++)
         for (int i = 0; i < 9; i++) {
@@ -305,7 +292,6 @@ START_TEST(several_weights_give_side_by_side_what_each_gives_alone) {
                          wg_cat(count, alone, -1), 0, 0);
         }
 }
-END_TEST
 
 #define refused(call, code, part)                                                                  \
     do {                                                                                           \
@@ -313,7 +299,7 @@ END_TEST
         assert_error(code, part);                                                                  \
     } while (0)
 
-START_TEST(what_cannot_be_packed_is_refused) {
+TEST(what_cannot_be_packed_is_refused) {
     refused(wg_quantize(normal(WG_DIMS(2, 33)), WG_QUANTIZATION_Q8_0), WG_ERROR_SHAPE,
             "q8_0 quantizes blocks of 32, which do not fill 33");
     refused(wg_quantize(wg_zeros(WG_F64, WG_DIMS(2, 32)), WG_QUANTIZATION_Q8_0), WG_ERROR_DTYPE,
@@ -345,7 +331,6 @@ START_TEST(what_cannot_be_packed_is_refused) {
         normal(WG_DIMS(64)), 2, (wg_tensor *[]){quantized, NULL}, WG_QUANTIZATION_Q4_0, NULL));
     assert_no_error();
 }
-END_TEST
 
 /* ---- Models ---- */
 
@@ -382,7 +367,7 @@ static wg_llama *make_llama(void) {
     return wg__llama_new(&config, 3);
 }
 
-START_TEST(a_packed_llama_is_one_with_rounded_weights) {
+TEST(a_packed_llama_is_one_with_rounded_weights) {
     for (wg_quantization quantization = 0; quantization < WG_QUANTIZATION_COUNT; quantization++) {
         wg_llama *quantized = make_llama(), *rounded = make_llama();
         ck_assert_int_eq(wg_module_quantize(&quantized->module, quantization), 0);
@@ -417,9 +402,8 @@ START_TEST(a_packed_llama_is_one_with_rounded_weights) {
         wg_module_free(&rounded->module);
     }
 }
-END_TEST
 
-START_TEST(a_gpt_whose_layers_are_transposed_and_whose_head_is_tied_is_packed) {
+TEST(a_gpt_whose_layers_are_transposed_and_whose_head_is_tied_is_packed) {
     wg_gpt_config config;
     wg_model_preset_config(&wg_gpt_type, "gpt2-tiny", &config);
     config.vocab_size = 50;
@@ -436,18 +420,16 @@ START_TEST(a_gpt_whose_layers_are_transposed_and_whose_head_is_tied_is_packed) {
                   "nothing was rounded");
     wg_module_free(&gpt->module);
 }
-END_TEST
 
-START_TEST(packing_gives_memory_back) {
+TEST(packing_gives_memory_back) {
     wg_llama *model = make_llama();
     const int64_t before = wg_alloc_get_stats().live_bytes;
     ck_assert_int_eq(wg_module_quantize(&model->module, WG_QUANTIZATION_Q8_0), 0);
     ck_assert_int_lt(wg_alloc_get_stats().live_bytes, before);
     wg_module_free(&model->module);
 }
-END_TEST
 
-START_TEST(packing_that_finds_no_memory_leaves_nothing_behind) {
+TEST(packing_that_finds_no_memory_leaves_nothing_behind) {
     for (int64_t n = 0;; n++) {
         wg_llama *model = make_llama();
         wg__alloc_fail_after(n);
@@ -458,30 +440,4 @@ START_TEST(packing_that_finds_no_memory_leaves_nothing_behind) {
             break;
         assert_error(WG_ERROR_MEMORY, "");
     }
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {
-        blocks_are_those_of_ggml,
-        bf16_rounds_as_a_cast_does,
-        what_is_unpacked_is_packed_to_the_same_bytes,
-        unpacking_gives_the_bits_of_plain_c,
-        rows_side_by_side_have_the_blocks_of_rows_by_themselves,
-        names_find_their_packing,
-        a_product_is_that_with_the_unpacked_weight,
-        products_of_integers_are_numpys,
-        a_row_gives_the_same_bits_alone_and_among_others,
-        many_rows_in_bf16_are_off_by_the_rounding_of_x,
-        what_is_not_finite_stays_so,
-        strided_operands_need_no_copy_of_the_callers,
-        several_weights_give_side_by_side_what_each_gives_alone,
-        any_number_of_threads_gives_the_same_bits,
-        what_cannot_be_packed_is_refused,
-        a_packed_llama_is_one_with_rounded_weights,
-        a_gpt_whose_layers_are_transposed_and_whose_head_is_tied_is_packed,
-        packing_gives_memory_back,
-        packing_that_finds_no_memory_leaves_nothing_behind,
-    };
-    add_suite("packed", tests);
 }

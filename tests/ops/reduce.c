@@ -52,16 +52,15 @@ static void check_all_axes(wg_tensor *x) {
     }
 }
 
-START_TEST(sums_over_any_axes_agree_with_a_plain_loop) {
+TEST(sums_over_any_axes_agree_with_a_plain_loop) {
     wg_generator generator = {.seed = 1};
     check_all_axes(wg_randn(&generator, WG_F64, WG_DIMS(5, 300, 17)));
     check_all_axes(wg_randn(&generator, WG_F64, WG_DIMS(2, 3, 700, 9)));
     check_all_axes(wg_randn(&generator, WG_F64, WG_DIMS(20000, 3)));
     check_all_axes(wg_randn(&generator, WG_F64, WG_DIMS(3, 20000)));
 }
-END_TEST
 
-START_TEST(sums_of_strided_operands_agree_with_a_plain_loop) {
+TEST(sums_of_strided_operands_agree_with_a_plain_loop) {
     wg_generator generator = {.seed = 2};
     wg_tensor *x = wg_randn(&generator, WG_F64, WG_DIMS(40, 30, 50));
     check_all_axes(wg_permute(x, WG_DIMS(2, 0, 1)));
@@ -69,9 +68,8 @@ START_TEST(sums_of_strided_operands_agree_with_a_plain_loop) {
     check_all_axes(wg_expand(wg_select(x, 0, 3), WG_DIMS(70, 30, 50)));
     check_all_axes(wg_expand(wg_slice(x, 2, 0, 1, 1), WG_DIMS(40, 30, 70)));
 }
-END_TEST
 
-START_TEST(the_largest_is_found_wherever_it_stands) {
+TEST(the_largest_is_found_wherever_it_stands) {
     wg_tensor *x = wg_full(WG_F32, WG_DIMS(50000), -2);
     float *data = wg_tensor_data(x);
     for (int64_t i = 0; i < 50000; i += 4999) {
@@ -89,7 +87,6 @@ START_TEST(the_largest_is_found_wherever_it_stands) {
         wg_scope_end(&scope, NULL);
     }
 }
-END_TEST
 
 /* Whether y holds the first index of the largest element along an axis of x, which y lacks. */
 static void check_argmax(wg_tensor *x, int axis) {
@@ -104,7 +101,7 @@ static void check_argmax(wg_tensor *x, int axis) {
     assert_close(wg_argmin(wg_neg(x), axis, true), y, 0, 0);
 }
 
-START_TEST(the_first_of_the_largest_is_found_in_any_layout) {
+TEST(the_first_of_the_largest_is_found_in_any_layout) {
     const wg_dtype dtypes[] = {WG_F32, WG_F64, WG_BF16, WG_I32, WG_I64};
     wg_generator generator = {.seed = 11};
     for (size_t d = 0; d < WG_COUNT(dtypes); d++) {
@@ -122,9 +119,8 @@ START_TEST(the_first_of_the_largest_is_found_in_any_layout) {
         wg_scope_end(&scope, NULL);
     }
 }
-END_TEST
 
-START_TEST(the_logarithm_of_a_long_sum_of_exponentials_is_that_of_its_parts) {
+TEST(the_logarithm_of_a_long_sum_of_exponentials_is_that_of_its_parts) {
     wg_generator generator = {.seed = 12};
     wg_tensor *x = wg_mul_scalar(wg_randn(&generator, WG_F64, WG_DIMS(2, 300000)), 5);
     wg_tensor *expected = wg_log(wg_sum(wg_exp(x), WG_DIMS(1), false));
@@ -133,11 +129,10 @@ START_TEST(the_logarithm_of_a_long_sum_of_exponentials_is_that_of_its_parts) {
                  wg_add_scalar(expected, 2000), 1e-14, 0);
     assert_close(wg_logsumexp(wg_transpose(x, 0, 1), WG_DIMS(0), false), expected, 1e-14, 0);
 }
-END_TEST
 
 /* ---- Accuracy ---- */
 
-START_TEST(a_sum_of_f32_is_rounded_once) {
+TEST(a_sum_of_f32_is_rounded_once) {
     const int64_t n = 3000000;
     wg_tensor *x = wg_full(WG_F32, WG_DIMS(n), 0.1f);
     const double exact = (double)0.1f * (double)n;
@@ -145,18 +140,16 @@ START_TEST(a_sum_of_f32_is_rounded_once) {
     wg_tensor *columns = wg_sum(wg_reshape(x, WG_DIMS(-1, 3)), WG_DIMS(0), false);
     ck_assert_float_eq((float)wg_at(columns, (int64_t[]){2}), (float)(exact / 3));
 }
-END_TEST
 
-START_TEST(running_sums_of_f32_are_rounded_once) {
+TEST(running_sums_of_f32_are_rounded_once) {
     const int64_t n = 3000000;
     wg_tensor *y = wg_cumsum(wg_full(WG_F32, WG_DIMS(n), 0.1f), 0);
     const float *data = wg_tensor_data(y);
     for (int64_t i = 0; i < n; i += 99999)
         ck_assert_float_eq(data[i], (float)((double)0.1f * (double)(i + 1)));
 }
-END_TEST
 
-START_TEST(large_numbers_that_cancel_leave_the_small_ones) {
+TEST(large_numbers_that_cancel_leave_the_small_ones) {
     wg_tensor *x = wg_zeros(WG_F32, WG_DIMS(30001));
     float *data = wg_tensor_data(x);
     data[0] = 1e9f;
@@ -164,9 +157,8 @@ START_TEST(large_numbers_that_cancel_leave_the_small_ones) {
     data[30000] = -1e9f;
     ck_assert_double_eq(wg_item(wg_sum(x, WG_ALL, false)), 0.5);
 }
-END_TEST
 
-START_TEST(the_variance_of_large_close_numbers_keeps_its_digits) {
+TEST(the_variance_of_large_close_numbers_keeps_its_digits) {
     wg_generator generator = {.seed = 5};
     wg_tensor *x = wg_randn(&generator, WG_F64, WG_DIMS(10000));
     const double variance = wg_item(wg_var(x, WG_ALL, 1, false));
@@ -174,9 +166,8 @@ START_TEST(the_variance_of_large_close_numbers_keeps_its_digits) {
     wg_tensor *far = wg_add_scalar(x, 1e8);
     ck_assert_double_eq_tol(wg_item(wg_var(far, WG_ALL, 1, false)), variance, 1e-7);
 }
-END_TEST
 
-START_TEST(integer_sums_wrap_around_in_i64) {
+TEST(integer_sums_wrap_around_in_i64) {
     wg_tensor *x = wg_full(WG_I32, WG_DIMS(4), INT32_MAX);
     ck_assert_double_eq(wg_item(wg_sum(x, WG_ALL, false)), 4.0 * INT32_MAX);
     wg_tensor *ends = wg_from_array(WG_I64, WG_DIMS(2), (int64_t[]){INT64_MAX, 1});
@@ -184,7 +175,6 @@ START_TEST(integer_sums_wrap_around_in_i64) {
     wg_to_array(wg_sum(ends, WG_ALL, false), &total);
     ck_assert(total == INT64_MIN);
 }
-END_TEST
 
 /* ---- Threads ---- */
 
@@ -228,7 +218,7 @@ static wg_tensor *scatter(wg_tensor *x) {
     return wg_scatter_add(to, 0, wg_expand(index, 2, wg_tensor_shape(x)), x);
 }
 
-START_TEST(any_number_of_threads_gives_the_same_bits) {
+TEST(any_number_of_threads_gives_the_same_bits) {
     static wg_tensor *(*const reductions[])(wg_tensor *) = {sum_all,         sum_rows, sum_columns,
                                                             sum_few_columns, variance, scatter,
                                                             running_sums,    norm,     logsumexp};
@@ -249,22 +239,4 @@ START_TEST(any_number_of_threads_gives_the_same_bits) {
         }
     }
     wg_set_threads(threads);
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {
-        sums_over_any_axes_agree_with_a_plain_loop,
-        sums_of_strided_operands_agree_with_a_plain_loop,
-        the_largest_is_found_wherever_it_stands,
-        the_first_of_the_largest_is_found_in_any_layout,
-        the_logarithm_of_a_long_sum_of_exponentials_is_that_of_its_parts,
-        a_sum_of_f32_is_rounded_once,
-        running_sums_of_f32_are_rounded_once,
-        large_numbers_that_cancel_leave_the_small_ones,
-        the_variance_of_large_close_numbers_keeps_its_digits,
-        integer_sums_wrap_around_in_i64,
-        any_number_of_threads_gives_the_same_bits,
-    };
-    add_suite("ops_reduce", tests);
 }

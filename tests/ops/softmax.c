@@ -23,19 +23,17 @@ static void assert_like_pytorch(const char *name, wg_tensor *(*function)(wg_tens
     assert_close(wg_gradient(x), stored(name, "dx"), 1e-5, 1e-6);
 }
 
-START_TEST(softmax_along_any_axis_is_that_of_pytorch) {
+TEST(softmax_along_any_axis_is_that_of_pytorch) {
     assert_like_pytorch("softmax_last", wg_softmax, -1);
     assert_like_pytorch("softmax_middle", wg_softmax, 1);
 }
-END_TEST
 
-START_TEST(log_softmax_along_any_axis_is_that_of_pytorch) {
+TEST(log_softmax_along_any_axis_is_that_of_pytorch) {
     assert_like_pytorch("log_softmax_last", wg_log_softmax, 2);
     assert_like_pytorch("log_softmax_first", wg_log_softmax, -3);
 }
-END_TEST
 
-START_TEST(large_logits_neither_overflow_nor_vanish) {
+TEST(large_logits_neither_overflow_nor_vanish) {
     const double values[] = {1e4, 1e4 - 1, -1e4}, e = exp(-1);
     wg_tensor *x = wg_cast(wg_from_array(WG_F64, WG_DIMS(3), values), WG_F32);
     const double y[] = {1 / (1 + e), e / (1 + e), 0};
@@ -44,9 +42,8 @@ START_TEST(large_logits_neither_overflow_nor_vanish) {
     assert_close(wg_log_softmax(x, 0), wg_cast(wg_from_array(WG_F64, WG_DIMS(3), log_y), WG_F32),
                  1e-6, 0);
 }
-END_TEST
 
-START_TEST(softmax_of_a_masked_row_is_zero_and_passes_no_gradient) {
+TEST(softmax_of_a_masked_row_is_zero_and_passes_no_gradient) {
     wg_tensor *x = wg_full(WG_F32, WG_DIMS(2, 40), -INFINITY);
     wg_fill_(wg_select(wg_select(x, 0, 1), 0, 7), 3);
     wg_set_requires_grad(x, true);
@@ -58,10 +55,9 @@ START_TEST(softmax_of_a_masked_row_is_zero_and_passes_no_gradient) {
     ck_assert_int_eq(wg_backward(y, &ones), 0);
     assert_close(wg_gradient(x), wg_zeros(WG_F32, WG_DIMS(2, 40)), 0, 0);
 }
-END_TEST
 
 /* A careless f32 sum of 30000 numbers of at most 1 loses digits. */
-START_TEST(long_rows_sum_to_one) {
+TEST(long_rows_sum_to_one) {
     wg_generator generator = {.seed = 3};
     wg_tensor *x = wg_randn(&generator, WG_F32, WG_DIMS(3, 30522));
     wg_tensor *sums = wg_sum(wg_cast(wg_softmax(x, 1), WG_F64), WG_DIMS(1), false);
@@ -69,7 +65,6 @@ START_TEST(long_rows_sum_to_one) {
     wg_tensor *wide = wg_log_softmax(wg_cast(x, WG_F64), 1);
     assert_close(wg_log_softmax(x, 1), wg_cast(wide, WG_F32), 1e-6, 0);
 }
-END_TEST
 
 static void both(int count, wg_tensor **results) {
     (void)count;
@@ -79,17 +74,6 @@ static void both(int count, wg_tensor **results) {
     results[1] = wg_log_softmax(x, 0);
 }
 
-START_TEST(softmax_has_the_same_bits_at_any_thread_count) {
+TEST(softmax_has_the_same_bits_at_any_thread_count) {
     assert_same_bits_at_any_thread_count(2, both);
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {softmax_along_any_axis_is_that_of_pytorch,
-                                  log_softmax_along_any_axis_is_that_of_pytorch,
-                                  large_logits_neither_overflow_nor_vanish,
-                                  softmax_of_a_masked_row_is_zero_and_passes_no_gradient,
-                                  long_rows_sum_to_one,
-                                  softmax_has_the_same_bits_at_any_thread_count};
-    add_suite("softmax", tests);
 }

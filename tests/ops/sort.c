@@ -44,7 +44,7 @@ static void check_sort(wg_tensor *x, bool descending) {
 
 static const int64_t lengths[] = {1, 2, 48, 49, 300, 70001};
 
-START_TEST(sorted_rows_are_in_order_and_stable) {
+TEST(sorted_rows_are_in_order_and_stable) {
     wg_generator generator = {.seed = 1};
     for (int dtype = 0; dtype < WG_DTYPE_COUNT; dtype++)
         for (size_t i = 0; i < WG_COUNT(lengths); i++)
@@ -55,9 +55,8 @@ START_TEST(sorted_rows_are_in_order_and_stable) {
                 wg_scope_end(&scope, NULL);
             }
 }
-END_TEST
 
-START_TEST(the_best_of_a_row_are_the_first_of_its_order) {
+TEST(the_best_of_a_row_are_the_first_of_its_order) {
     const int64_t counts[] = {1, 2, 40, 200, 69999};
     wg_generator generator = {.seed = 2};
     for (int dtype = 0; dtype < WG_DTYPE_COUNT; dtype++)
@@ -75,9 +74,8 @@ START_TEST(the_best_of_a_row_are_the_first_of_its_order) {
                 wg_scope_end(&scope, NULL);
             }
 }
-END_TEST
 
-START_TEST(half_of_a_row_is_on_each_side_of_its_median) {
+TEST(half_of_a_row_is_on_each_side_of_its_median) {
     wg_generator generator = {.seed = 3};
     for (int64_t n = 9999; n <= 10000; n++) {
         wg_tensor *x = wg_randn(&generator, WG_F32, WG_DIMS(3, n));
@@ -85,9 +83,8 @@ START_TEST(half_of_a_row_is_on_each_side_of_its_median) {
         ck_assert(is_all_true(wg_eq(below, wg_scalar(WG_I64, (double)((n - 1) / 2)))));
     }
 }
-END_TEST
 
-START_TEST(the_values_put_back_by_their_indices_are_the_operand) {
+TEST(the_values_put_back_by_their_indices_are_the_operand) {
     wg_generator generator = {.seed = 4};
     for (int dtype = 0; dtype < WG_DTYPE_COUNT; dtype++) {
         wg_tensor *x = rows_of(&generator, (wg_dtype)dtype, 5, 2000), *values, *inverse, *counts;
@@ -102,9 +99,8 @@ START_TEST(the_values_put_back_by_their_indices_are_the_operand) {
                     false); /* there are no ties, whose indices would be out of order */
     }
 }
-END_TEST
 
-START_TEST(any_number_of_threads_gives_the_same_order) {
+TEST(any_number_of_threads_gives_the_same_order) {
     wg_generator generator = {.seed = 5};
     const int threads = wg_threads();
     wg_tensor *x = rows_of(&generator, WG_F32, 100, 777);
@@ -116,7 +112,6 @@ START_TEST(any_number_of_threads_gives_the_same_order) {
     }
     wg_set_threads(threads);
 }
-END_TEST
 
 /* ---- Columns whose indices lie one after the other: the gradient of sort along the first axis.
  * The number of columns is no multiple of those that are scattered together. ---- */
@@ -132,7 +127,7 @@ static wg_tensor *turned(wg_tensor *x) {
     return wg_transpose(x, 0, 1);
 }
 
-START_TEST(columns_are_scattered_as_rows_are) {
+TEST(columns_are_scattered_as_rows_are) {
     wg_generator generator = {.seed = 6};
     for (int dtype = 0; dtype < WG_DTYPE_COUNT; dtype++) {
         if (dtype == WG_BOOL)
@@ -149,9 +144,8 @@ START_TEST(columns_are_scattered_as_rows_are) {
                      turned(wg_scatter(rows, 1, distinct, added)), 0, 0);
     }
 }
-END_TEST
 
-START_TEST(the_gradient_of_sorted_columns_is_that_of_sorted_rows) {
+TEST(the_gradient_of_sorted_columns_is_that_of_sorted_rows) {
     wg_generator generator = {.seed = 7};
     for (int dtype = WG_F32; dtype <= WG_F64; dtype++) {
         wg_tensor *x = wg_rand(&generator, (wg_dtype)dtype, WG_DIMS(LENGTH, COLUMNS));
@@ -167,7 +161,6 @@ START_TEST(the_gradient_of_sorted_columns_is_that_of_sorted_rows) {
         assert_close(wg_gradient(down), turned(wg_gradient(across)), 0, 0);
     }
 }
-END_TEST
 
 /* ---- Indices are checked while a row is gathered ---- */
 
@@ -182,23 +175,22 @@ static wg_tensor *zeros_but_one(int64_t row, int64_t column, int64_t value) {
 
 static const int64_t places[] = {0, 1023, 1024, LONG - 1};
 
-START_TEST(an_index_outside_is_found_anywhere_in_a_long_row) {
+TEST(an_index_outside_is_found_anywhere_in_a_long_row) {
     wg_tensor *x = wg_rand(&(wg_generator){.seed = 8}, WG_F32, WG_DIMS(2, LONG));
     for (size_t i = 0; i < 2 * WG_COUNT(places); i++) {
         const int64_t row = (int64_t)i % 2, column = places[i / 2];
-        ck_assert_ptr_null(wg_gather(x, 1, zeros_but_one(row, column, LONG)));
-        assert_error(WG_ERROR_INDEX, "index 5000 is out of range");
-        ck_assert_ptr_null(wg_gather(x, 1, zeros_but_one(row, column, -1)));
-        assert_error(WG_ERROR_INDEX, "index -1 is out of range");
-        ck_assert_ptr_null(wg_take_along_axis(x, 1, zeros_but_one(row, column, LONG)));
-        assert_error(WG_ERROR_INDEX, "index 5000 is out of range of axis 1");
-        ck_assert_ptr_null(wg_take_along_axis(x, 1, zeros_but_one(row, column, -LONG - 1)));
-        assert_error(WG_ERROR_INDEX, "index -5001 is out of range of axis 1");
+        assert_null(wg_gather(x, 1, zeros_but_one(row, column, LONG)), WG_ERROR_INDEX,
+                    "index 5000 is out of range");
+        assert_null(wg_gather(x, 1, zeros_but_one(row, column, -1)), WG_ERROR_INDEX,
+                    "index -1 is out of range");
+        assert_null(wg_take_along_axis(x, 1, zeros_but_one(row, column, LONG)), WG_ERROR_INDEX,
+                    "index 5000 is out of range of axis 1");
+        assert_null(wg_take_along_axis(x, 1, zeros_but_one(row, column, -LONG - 1)), WG_ERROR_INDEX,
+                    "index -5001 is out of range of axis 1");
     }
 }
-END_TEST
 
-START_TEST(a_negative_index_anywhere_in_a_long_row_counts_from_the_end) {
+TEST(a_negative_index_anywhere_in_a_long_row_counts_from_the_end) {
     for (size_t i = 0; i < 2 * WG_COUNT(places); i++) {
         const int64_t row = (int64_t)i % 2, column = places[i / 2];
         wg_tensor *x = wg_rand(&(wg_generator){.seed = 9}, WG_F32, WG_DIMS(2, LONG));
@@ -212,20 +204,4 @@ START_TEST(a_negative_index_anywhere_in_a_long_row_counts_from_the_end) {
         ck_assert_float_eq(g[row * LONG + LONG - 1], 1);
         ck_assert_float_eq(g[(1 - row) * LONG], LONG);
     }
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {
-        sorted_rows_are_in_order_and_stable,
-        the_best_of_a_row_are_the_first_of_its_order,
-        half_of_a_row_is_on_each_side_of_its_median,
-        the_values_put_back_by_their_indices_are_the_operand,
-        any_number_of_threads_gives_the_same_order,
-        columns_are_scattered_as_rows_are,
-        the_gradient_of_sorted_columns_is_that_of_sorted_rows,
-        an_index_outside_is_found_anywhere_in_a_long_row,
-        a_negative_index_anywhere_in_a_long_row_counts_from_the_end,
-    };
-    add_suite("ops_sort", tests);
 }

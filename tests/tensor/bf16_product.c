@@ -140,23 +140,21 @@ static void assert_product(int64_t rows, int64_t n, int64_t outputs, int64_t apa
     release(&o);
 }
 
-START_TEST(any_number_of_rows_is_multiplied) {
+TEST(any_number_of_rows_is_multiplied) {
     for (int64_t rows = 1; rows <= 40; rows++)
         assert_product(rows, 37, 33, rows % 3, rows % 2);
     assert_product(239, 8, 40, 0, true);
     assert_product(241, 8, 40, 0, false);
     assert_product(700, 5, 3, 1, true);
 }
-END_TEST
 
 /* Some of the strides are an odd number of bytes. */
-START_TEST(any_number_of_outputs_is_multiplied) {
+TEST(any_number_of_outputs_is_multiplied) {
     for (int64_t outputs = 1; outputs <= 70; outputs++)
         assert_product(17, 37, outputs, outputs % 4, outputs % 2);
 }
-END_TEST
 
-START_TEST(any_length_of_a_row_is_multiplied) {
+TEST(any_length_of_a_row_is_multiplied) {
     for (int64_t n = 1; n <= 70; n++)
         assert_product(18, n, 33, n % 3, n % 2);
     const int64_t around_pieces[] = {127, 128, 129, 255, 256, 257, 300, 511, 513, 768, 1031};
@@ -165,19 +163,17 @@ START_TEST(any_length_of_a_row_is_multiplied) {
         assert_product(29, around_pieces[i], 45, 1, true);
     }
 }
-END_TEST
 
-START_TEST(nothing_of_nothing_is_nothing) {
+TEST(nothing_of_nothing_is_nothing) {
     assert_product(0, 16, 16, 0, false);
     assert_product(16, 16, 0, 0, false);
 }
-END_TEST
 
 /* ---- Bits ---- */
 
 /* Ties in both directions, numbers that round up to the next power of 2 and to infinity, NaNs whose
  * upper half is that of an infinity, and zeros of both signs, times 1. */
-START_TEST(x_is_rounded_as_a_cast_rounds) {
+TEST(x_is_rounded_as_a_cast_rounds) {
     const uint32_t bits[] = {0x3f808000, 0x3f818000, 0x3f808001, 0x3f807fff, 0xbf818000,
                              0x3fffffff, 0x7f7fffff, 0xff7fffff, 0x7f7f7fff, 0x7f800000,
                              0xff800000, 0x7fc00000, 0x7f800001, 0xffffffff, 0x00000000,
@@ -196,10 +192,9 @@ START_TEST(x_is_rounded_as_a_cast_rounds) {
     }
     release(&o);
 }
-END_TEST
 
 /* A number that is not finite reaches every output of its row, and no other row. */
-START_TEST(what_is_not_finite_stays_in_its_row) {
+TEST(what_is_not_finite_stays_in_its_row) {
     const wg__bf16_kernels *kernels;
     operands o = draw(20, 35, 37, 0, false);
     o.x[3 * o.x_stride + 5] = NAN;
@@ -214,7 +209,6 @@ START_TEST(what_is_not_finite_stays_in_its_row) {
     }
     release(&o);
 }
-END_TEST
 
 static float *bits_of(const wg__bf16_kernels *kernels, const operands *o, int threads) {
     const int before = wg_threads();
@@ -226,7 +220,7 @@ static float *bits_of(const wg__bf16_kernels *kernels, const operands *o, int th
     return y;
 }
 
-START_TEST(any_number_of_threads_gives_the_same_bits) {
+TEST(any_number_of_threads_gives_the_same_bits) {
     const wg__bf16_kernels *kernels;
     operands o = draw(250, 300, 150, 1, true);
     for (int i = 0; (kernels = bf16_kernels_and_tiles_at(i)) != NULL; i++) {
@@ -240,9 +234,8 @@ START_TEST(any_number_of_threads_gives_the_same_bits) {
     }
     release(&o);
 }
-END_TEST
 
-START_TEST(a_row_gives_the_same_bits_among_any_others) {
+TEST(a_row_gives_the_same_bits_among_any_others) {
     const wg__bf16_kernels *kernels;
     operands o = draw(250, 300, 70, 0, true);
     for (int i = 0; (kernels = bf16_kernels_and_tiles_at(i)) != NULL; i++) {
@@ -261,10 +254,9 @@ START_TEST(a_row_gives_the_same_bits_among_any_others) {
     }
     release(&o);
 }
-END_TEST
 
 /* One of the weights has no rows. */
-START_TEST(products_of_one_x_have_the_bits_of_each_alone) {
+TEST(products_of_one_x_have_the_bits_of_each_alone) {
     enum { COUNT = 4 };
     const int64_t outputs[COUNT] = {70, 33, 0, 5};
     const wg__bf16_kernels *kernels;
@@ -291,31 +283,12 @@ START_TEST(products_of_one_x_have_the_bits_of_each_alone) {
             release(&o[w]);
     }
 }
-END_TEST
 
-START_TEST(a_product_without_memory_fails) {
+TEST(a_product_without_memory_fails) {
     operands o = draw(20, 30, 40, 0, false);
     wg__alloc_fail_after(0);
     const int result = run(wg__bf16_kernels_at(WG__BEST), &o);
     wg__alloc_fail_after(-1);
-    ck_assert_int_eq(result, -1);
-    assert_error(WG_ERROR_MEMORY, "");
+    assert_fails(result, WG_ERROR_MEMORY, "");
     release(&o);
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {
-        any_number_of_rows_is_multiplied,
-        any_number_of_outputs_is_multiplied,
-        any_length_of_a_row_is_multiplied,
-        nothing_of_nothing_is_nothing,
-        x_is_rounded_as_a_cast_rounds,
-        what_is_not_finite_stays_in_its_row,
-        any_number_of_threads_gives_the_same_bits,
-        a_row_gives_the_same_bits_among_any_others,
-        products_of_one_x_have_the_bits_of_each_alone,
-        a_product_without_memory_fails,
-    };
-    add_suite("bf16_product", tests);
 }

@@ -66,7 +66,7 @@ static void assert_tile(const wg__block_kernels *kernels, int rows, float (*x)[C
         }
 }
 
-START_TEST(rows_become_the_blocks_of_plain_c) {
+TEST(rows_become_the_blocks_of_plain_c) {
     const wg__block_kernels *kernels;
     static float x[ROWS][COLUMNS];
     draw_rows(1, x);
@@ -80,9 +80,8 @@ START_TEST(rows_become_the_blocks_of_plain_c) {
         for (int rows = 1; rows <= kernels->tile_rows; rows++)
             assert_tile(kernels, rows, x);
 }
-END_TEST
 
-START_TEST(the_scale_of_a_block_that_is_not_finite_is_nan) {
+TEST(the_scale_of_a_block_that_is_not_finite_is_nan) {
     const wg__block_kernels *kernels;
     const float bad[] = {NAN, -NAN, INFINITY, -INFINITY};
     static float x[ROWS][COLUMNS];
@@ -100,7 +99,6 @@ START_TEST(the_scale_of_a_block_that_is_not_finite_is_nan) {
                 }
             }
 }
-END_TEST
 
 /* ---- Products ---- */
 
@@ -165,21 +163,11 @@ static void assert_products(const wg__block_kernels *kernels, wg_quantization qu
         }
 }
 
-START_TEST(products_of_blocks_are_those_of_plain_c) {
+TEST(products_of_blocks_are_those_of_plain_c) {
     const wg__block_kernels *kernels;
     for (int k = 0; (kernels = wg__block_kernels_at(k)) != NULL; k++)
         for (int rows = 1; rows <= kernels->tile_rows; rows++) {
             assert_products(kernels, WG_QUANTIZATION_Q8_0, rows);
             assert_products(kernels, WG_QUANTIZATION_Q4_0, rows);
         }
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {
-        rows_become_the_blocks_of_plain_c,
-        the_scale_of_a_block_that_is_not_finite_is_nan,
-        products_of_blocks_are_those_of_plain_c,
-    };
-    add_suite("blocks", tests);
 }

@@ -185,10 +185,9 @@ static void check_layouts(const wg__gemm_kernel *kernel) {
                               true);
 }
 
-START_TEST(a_bf16_product_has_the_bits_of_its_definition_in_every_layout) {
+TEST(a_bf16_product_has_the_bits_of_its_definition_in_every_layout) {
     for_each_kernel(check_layouts);
 }
-END_TEST
 
 static void check_forms(const wg__gemm_kernel *kernel) {
     for (int forms = 0; forms < FORMS; forms++)
@@ -199,10 +198,9 @@ static void check_forms(const wg__gemm_kernel *kernel) {
             }
 }
 
-START_TEST(a_bf16_product_reads_either_operand_in_bf16_and_begins_with_c_or_a_row) {
+TEST(a_bf16_product_reads_either_operand_in_bf16_and_begins_with_c_or_a_row) {
     for_each_kernel(check_forms);
 }
-END_TEST
 
 static void check_without_memory(const wg__gemm_kernel *kernel) {
     for (int layouts = 0; layouts < LAYOUTS * LAYOUTS * LAYOUTS;
@@ -210,10 +208,9 @@ static void check_without_memory(const wg__gemm_kernel *kernel) {
         check_product(kernel, sizes[1], layouts, layouts % FORMS, layouts % BEGINNINGS, false);
 }
 
-START_TEST(a_bf16_product_does_without_memory_to_pack_into) {
+TEST(a_bf16_product_does_without_memory_to_pack_into) {
     for_each_kernel(check_without_memory);
 }
-END_TEST
 
 /* ---- Special numbers ---- */
 
@@ -262,10 +259,9 @@ static void check_specials(const wg__gemm_kernel *kernel) {
     }
 }
 
-START_TEST(infinities_and_nans_pass_through_a_bf16_product_as_ieee_754_says) {
+TEST(infinities_and_nans_pass_through_a_bf16_product_as_ieee_754_says) {
     for_each_kernel(check_specials);
 }
-END_TEST
 
 /* Numbers and sums below 2^-126 are kept, or are 0. */
 static void check_denormals(const wg__gemm_kernel *kernel) {
@@ -284,10 +280,9 @@ static void check_denormals(const wg__gemm_kernel *kernel) {
     }
 }
 
-START_TEST(a_bf16_product_keeps_or_zeroes_what_is_below_the_normal_numbers) {
+TEST(a_bf16_product_keeps_or_zeroes_what_is_below_the_normal_numbers) {
     for_each_kernel(check_denormals);
 }
-END_TEST
 
 /* ---- Tiles ---- */
 
@@ -302,10 +297,9 @@ static void check_edges(const wg__gemm_kernel *kernel) {
         }
 }
 
-START_TEST(a_product_by_tiles_has_the_bits_of_its_definition_at_every_edge) {
+TEST(a_product_by_tiles_has_the_bits_of_its_definition_at_every_edge) {
     for_each_kernel(check_edges);
 }
-END_TEST
 
 /* Products and sums on both sides of 2^-126, from operands that are normal numbers and some that
  * are not. */
@@ -336,10 +330,9 @@ static void check_flushing(const wg__gemm_kernel *kernel) {
     assert_defined(kernel, &p, c, before);
 }
 
-START_TEST(a_product_by_tiles_takes_what_is_below_the_normal_numbers_for_zero) {
+TEST(a_product_by_tiles_takes_what_is_below_the_normal_numbers_for_zero) {
     for_each_kernel(check_flushing);
 }
-END_TEST
 
 static void product_with_a_wrong_sum(const wg__panel_product *p) {
     wg__bf16_kernels_tiles_base.rounded_product(p);
@@ -366,7 +359,7 @@ static float processor_add(float a, float b) {
 }
 
 /* The processor's own FMA and addition, with denormals taken for 0 (DAZ) and flushed (FTZ). */
-START_TEST(tiles_in_plain_c_flush_as_the_processor_does) {
+TEST(tiles_in_plain_c_flush_as_the_processor_does) {
     enum { FLUSH = 0x8040, TIMES = 200000 };
     const unsigned before = _mm_getcsr();
     wg_generator generator = {.seed = 3};
@@ -381,7 +374,6 @@ START_TEST(tiles_in_plain_c_flush_as_the_processor_does) {
         ck_assert_msg(same(tiles_add(c, d), sum), "%a + %a: %a", (double)c, (double)d, (double)sum);
     }
 }
-END_TEST
 #endif
 
 /* Multiplies small integers, whose sums are exact in any order. */
@@ -423,7 +415,7 @@ static bool tables_agree(const wg__bf16_kernels *a, const wg__bf16_kernels *b) {
     return memcmp(c[0], c[1], sizeof c[0]) == 0;
 }
 
-START_TEST(tables_that_multiply_integers_alike_agree) {
+TEST(tables_that_multiply_integers_alike_agree) {
     const wg__bf16_kernels *kernels, *base = wg__bf16_kernels_at(0);
     for (int i = 0; (kernels = bf16_kernels_and_tiles_at(i)) != NULL; i++)
         ck_assert_msg(tables_agree(kernels, base), "%s", kernels->name);
@@ -431,9 +423,8 @@ START_TEST(tables_that_multiply_integers_alike_agree) {
     wrong.rounded_product = product_with_a_wrong_sum;
     ck_assert(!tables_agree(&wrong, base));
 }
-END_TEST
 
-START_TEST(the_tiles_of_the_processor_do_what_the_manual_says) {
+TEST(the_tiles_of_the_processor_do_what_the_manual_says) {
     if (strcmp(wg__kernels_in_use().tiles, "in use") != 0) {
         fprintf(stderr, "skipped: %s\n", wg__kernels_in_use().tiles);
         return;
@@ -445,7 +436,6 @@ START_TEST(the_tiles_of_the_processor_do_what_the_manual_says) {
     check_flushing(&kernel);
     check_specials(&kernel);
 }
-END_TEST
 
 /* ---- Threads ---- */
 
@@ -477,25 +467,6 @@ static void check_bits(const wg__gemm_kernel *kernel) {
     assert_same_bits_at_any_thread_count(2 * sizes, products);
 }
 
-START_TEST(a_bf16_product_has_the_same_bits_at_any_thread_count) {
+TEST(a_bf16_product_has_the_same_bits_at_any_thread_count) {
     for_each_kernel(check_bits);
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {
-        a_bf16_product_has_the_bits_of_its_definition_in_every_layout,
-        a_bf16_product_reads_either_operand_in_bf16_and_begins_with_c_or_a_row,
-        a_bf16_product_does_without_memory_to_pack_into,
-        infinities_and_nans_pass_through_a_bf16_product_as_ieee_754_says,
-        a_bf16_product_keeps_or_zeroes_what_is_below_the_normal_numbers,
-        a_product_by_tiles_has_the_bits_of_its_definition_at_every_edge,
-        a_product_by_tiles_takes_what_is_below_the_normal_numbers_for_zero,
-#ifdef __x86_64__
-        tiles_in_plain_c_flush_as_the_processor_does,
-#endif
-        tables_that_multiply_integers_alike_agree,
-        the_tiles_of_the_processor_do_what_the_manual_says,
-        a_bf16_product_has_the_same_bits_at_any_thread_count};
-    add_suite("gemm_bf16", tests);
 }

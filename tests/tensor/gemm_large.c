@@ -124,10 +124,9 @@ static void check_layouts(const wg__gemm_kernel *kernel) {
                 check(kernel, sizes[s], layouts, 1, 0, false, true);
 }
 
-START_TEST(a_large_product_is_the_sum_in_every_layout) {
+TEST(a_large_product_is_the_sum_in_every_layout) {
     for_each_kernel(check_layouts);
 }
-END_TEST
 
 static void check_factors(const wg__gemm_kernel *kernel) {
     static const double factors[][2] = {{1, 1}, {-0.5, 0}, {0.5, 1}, {2, -0.25}};
@@ -137,10 +136,9 @@ static void check_factors(const wg__gemm_kernel *kernel) {
                 check(kernel, sizes[s], layouts, factors[f][0], factors[f][1], false, true);
 }
 
-START_TEST(a_large_product_takes_alpha_and_beta) {
+TEST(a_large_product_takes_alpha_and_beta) {
     for_each_kernel(check_factors);
 }
-END_TEST
 
 static void check_row(const wg__gemm_kernel *kernel) {
     for (int layouts = 0; layouts < LAYOUTS * LAYOUTS * LAYOUTS; layouts += 2)
@@ -148,20 +146,18 @@ static void check_row(const wg__gemm_kernel *kernel) {
             check(kernel, sizes[s], layouts, 1, 0, true, true);
 }
 
-START_TEST(a_row_is_added_to_each_row_of_a_large_product) {
+TEST(a_row_is_added_to_each_row_of_a_large_product) {
     for_each_kernel(check_row);
 }
-END_TEST
 
 static void check_without_memory(const wg__gemm_kernel *kernel) {
     for (int layouts = 0; layouts < LAYOUTS * LAYOUTS * LAYOUTS; layouts += 3)
         check(kernel, sizes[1], layouts, 1, 0, layouts % 2, false);
 }
 
-START_TEST(a_large_product_does_without_memory_to_pack_into) {
+TEST(a_large_product_does_without_memory_to_pack_into) {
     for_each_kernel(check_without_memory);
 }
-END_TEST
 
 /* ---- A gathered B ---- */
 
@@ -212,10 +208,9 @@ static void check_gathered(const wg__gemm_kernel *kernel) {
     }
 }
 
-START_TEST(a_large_product_gathers_an_operand) {
+TEST(a_large_product_gathers_an_operand) {
     for_each_kernel(check_gathered);
 }
-END_TEST
 
 /* The kernel's results for A by rows, which ours reads in place, and by columns. */
 static const wg__gemm_kernel *tested;
@@ -245,13 +240,12 @@ static void check_bits(const wg__gemm_kernel *kernel) {
     assert_same_bits_at_any_thread_count(2 * WG_COUNT(threaded), products);
 }
 
-START_TEST(a_large_product_has_the_same_bits_at_any_thread_count) {
+TEST(a_large_product_has_the_same_bits_at_any_thread_count) {
     for_each_kernel(check_bits);
 }
-END_TEST
 
 /* The sums have no terms, whichever kernel would add them. */
-START_TEST(a_product_of_nothing_is_beta_times_c_or_the_row) {
+TEST(a_product_of_nothing_is_beta_times_c_or_the_row) {
     static const double betas[] = {0, 1, 0.5};
     for (int tries = 0; tries < 24; tries++) {
         const wg_dtype dtype = tries % 2 ? WG_F64 : WG_F32;
@@ -269,16 +263,4 @@ START_TEST(a_product_of_nothing_is_beta_times_c_or_the_row) {
         ck_assert_int_eq(wg_set_deterministic(false), 0);
         assert_is_the_sum(&p, c, before);
     }
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {a_large_product_is_the_sum_in_every_layout,
-                                  a_large_product_takes_alpha_and_beta,
-                                  a_row_is_added_to_each_row_of_a_large_product,
-                                  a_large_product_does_without_memory_to_pack_into,
-                                  a_large_product_gathers_an_operand,
-                                  a_product_of_nothing_is_beta_times_c_or_the_row,
-                                  a_large_product_has_the_same_bits_at_any_thread_count};
-    add_suite("gemm_large", tests);
 }

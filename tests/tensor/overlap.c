@@ -37,7 +37,7 @@ static const struct shift {
     {0, 3, 3, false, {3, 4, 5, 3, 4, 5}, {3, 5, 7, 3, 4, 5}},
 };
 
-START_TEST(a_source_in_the_target_is_read_before_the_write) {
+TEST(a_source_in_the_target_is_read_before_the_write) {
     for (size_t i = 0; i < WG_COUNT(shifts); i++)
         for (int adds = 0; adds < 2; adds++) {
             const struct shift *s = &shifts[i];
@@ -49,9 +49,8 @@ START_TEST(a_source_in_the_target_is_read_before_the_write) {
             assert_close(x, wg_from_array(WG_F32, WG_DIMS(6), adds ? s->added : s->copied), 0, 0);
         }
 }
-END_TEST
 
-START_TEST(a_matrix_plus_its_transpose_is_symmetric) {
+TEST(a_matrix_plus_its_transpose_is_symmetric) {
     const int64_t sizes[] = {3, 548}; /* the latter of 300,304 elements */
     for (size_t s = 0; s < WG_COUNT(sizes); s++)
         for (int threads = 1; threads <= 4; threads *= 2) {
@@ -63,9 +62,8 @@ START_TEST(a_matrix_plus_its_transpose_is_symmetric) {
             assert_close(x, expected, 0, 0);
         }
 }
-END_TEST
 
-START_TEST(a_row_of_the_target_is_copied_to_all_rows) {
+TEST(a_row_of_the_target_is_copied_to_all_rows) {
     for (int64_t row = 0; row < 3; row++) {
         wg_tensor *x = wg_reshape(count_to(6), WG_DIMS(3, 2));
         const float a = (float)(2 * row), b = a + 1;
@@ -73,7 +71,6 @@ START_TEST(a_row_of_the_target_is_copied_to_all_rows) {
         assert_close(x, wg_from_array(WG_F32, WG_DIMS(3, 2), (float[]){a, b, a, b, a, b}), 0, 0);
     }
 }
-END_TEST
 
 /* ---- Targets whose elements share an address ---- */
 
@@ -116,7 +113,7 @@ static int scale(wg_tensor *x) {
     return wg_scale_(x, 2);
 }
 
-START_TEST(a_target_with_two_elements_at_one_address_is_refused) {
+TEST(a_target_with_two_elements_at_one_address_is_refused) {
     wg_tensor *(*const targets[])(void) = {expanded, expanded_column, windows,
                                            blob_of_overlapping_rows};
     int (*const writes[])(wg_tensor *) = {fill, copy, add, add_itself, scale};
@@ -132,9 +129,8 @@ START_TEST(a_target_with_two_elements_at_one_address_is_refused) {
             ck_assert_uint_eq(wg__tensor_version(x), version);
         }
 }
-END_TEST
 
-START_TEST(the_refusal_names_shape_strides_and_a_way_out) {
+TEST(the_refusal_names_shape_strides_and_a_way_out) {
     ck_assert_int_eq(wg_scale_(expanded_column(), 2), -1);
     ck_assert_str_eq(wg_error_pending()->message,
                      "scale_: (2, 3) f32 with strides (1, 0): elements share an address, as in an "
@@ -142,9 +138,8 @@ START_TEST(the_refusal_names_shape_strides_and_a_way_out) {
                      "tensor that the view is of");
     wg_error_clear();
 }
-END_TEST
 
-START_TEST(an_expanded_axis_of_size_one_or_zero_is_no_overlap) {
+TEST(an_expanded_axis_of_size_one_or_zero_is_no_overlap) {
     wg_tensor *x = wg_ones(WG_F32, WG_DIMS(1));
     ck_assert_int_eq(wg_scale_(wg_expand(x, WG_DIMS(1, 1)), 2), 0);
     ck_assert_double_eq(wg_item(x), 2);
@@ -152,29 +147,26 @@ START_TEST(an_expanded_axis_of_size_one_or_zero_is_no_overlap) {
     ck_assert_int_eq(wg_fill_(wg_slice(wg_expand(x, WG_DIMS(5)), 0, 0, 1, 1), 3), 0);
     ck_assert_double_eq(wg_item(x), 3);
 }
-END_TEST
 
 /* ---- Memory that two storages share ---- */
 
-START_TEST(two_blobs_of_one_memory_overlap) {
+TEST(two_blobs_of_one_memory_overlap) {
     float memory[6] = {0, 1, 2, 3, 4, 5};
     wg_tensor *to = wg_from_blob(WG_F32, WG_DIMS(5), NULL, memory + 1, NULL, NULL);
     wg_tensor *from = wg_from_blob(WG_F32, WG_DIMS(5), NULL, memory, NULL, NULL);
     ck_assert_int_eq(wg_add_(to, from, 1), 0);
     ck_assert_mem_eq(memory, ((float[]){0, 1, 3, 5, 7, 9}), sizeof memory);
 }
-END_TEST
 
-START_TEST(a_blob_of_another_tensor_overlaps_it) {
+TEST(a_blob_of_another_tensor_overlaps_it) {
     wg_tensor *x = count_to(6);
     wg_tensor *from = wg_from_blob(WG_F32, WG_DIMS(5), NULL, wg_tensor_data(x), NULL, NULL);
     ck_assert_int_eq(wg_copy_(part(x, 1, 6), from), 0);
     assert_close(x, wg_from_array(WG_F32, WG_DIMS(6), shifts[0].copied), 0, 0);
 }
-END_TEST
 
 /* The source is the memory of the target from `lag` bytes before it on, of every other dtype. */
-START_TEST(blobs_of_different_dtypes_overlap) {
+TEST(blobs_of_different_dtypes_overlap) {
     enum { COUNT = 40, LAG = 8 };
     for (int to = 0; to < WG_DTYPE_COUNT; to++)
         for (int from = 0; from < WG_DTYPE_COUNT; from++)
@@ -192,9 +184,8 @@ START_TEST(blobs_of_different_dtypes_overlap) {
                 ck_assert_mem_eq(memory, expected, COUNT * wg_dtype_size(to));
             }
 }
-END_TEST
 
-START_TEST(elements_are_read_into_the_memory_of_the_tensor) {
+TEST(elements_are_read_into_the_memory_of_the_tensor) {
     wg_tensor *x = count_to(1000);
     float *memory = wg_tensor_data(x);
     ck_assert_int_eq(wg_to_array(part(x, 1, 1000), memory), 0);
@@ -204,11 +195,10 @@ START_TEST(elements_are_read_into_the_memory_of_the_tensor) {
     ck_assert_double_eq(memory[0], 999);
     ck_assert_double_eq(memory[999], 1);
 }
-END_TEST
 
 /* ---- What costs no memory ---- */
 
-START_TEST(only_a_partial_overlap_takes_memory) {
+TEST(only_a_partial_overlap_takes_memory) {
     enum { N = 512 };
     wg_tensor *x = wg_ones(WG_F32, WG_DIMS(N, N)), *turned = wg_transpose(x, 0, 1);
     wg_tensor *left = wg_slice(x, 1, 0, N / 2, 1), *right = wg_slice(x, 1, N / 2, N, 1);
@@ -228,7 +218,6 @@ START_TEST(only_a_partial_overlap_takes_memory) {
                 ck_assert_int_ge(taken, all);
         }
 }
-END_TEST
 
 /* ---- All functions on random views of one storage, against the same on clones ---- */
 
@@ -353,7 +342,7 @@ static void draw_and_try(uint64_t seed, wg_dtype dtype, const wg_spec *shape, in
 
 static const wg_dtype fuzzed[] = {WG_F32, WG_F64, WG_BF16, WG_I32, WG_I64, WG_U8};
 
-START_TEST(small_views_of_one_storage_are_written_as_clones) {
+TEST(small_views_of_one_storage_are_written_as_clones) {
     enum { CASES = 4000, ROOM = 200 };
     for (int threads = 1; threads <= 4; threads *= 2) {
         wg_set_threads(threads);
@@ -366,9 +355,8 @@ START_TEST(small_views_of_one_storage_are_written_as_clones) {
         }
     }
 }
-END_TEST
 
-START_TEST(large_views_of_one_storage_are_written_as_clones) {
+TEST(large_views_of_one_storage_are_written_as_clones) {
     enum { CASES = 60, ROOM = 1000000 };
     static const wg_spec shapes[] = {
         {.ndim = 1, .shape = {300000, 1, 1}}, {.ndim = 2, .shape = {500, 600, 1}},
@@ -381,22 +369,4 @@ START_TEST(large_views_of_one_storage_are_written_as_clones) {
             draw_and_try(seed, fuzzed[seed % WG_COUNT(fuzzed)],
                          &shapes[seed / 7 % WG_COUNT(shapes)], ROOM);
     }
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {a_source_in_the_target_is_read_before_the_write,
-                                  a_matrix_plus_its_transpose_is_symmetric,
-                                  a_row_of_the_target_is_copied_to_all_rows,
-                                  a_target_with_two_elements_at_one_address_is_refused,
-                                  the_refusal_names_shape_strides_and_a_way_out,
-                                  an_expanded_axis_of_size_one_or_zero_is_no_overlap,
-                                  two_blobs_of_one_memory_overlap,
-                                  a_blob_of_another_tensor_overlaps_it,
-                                  blobs_of_different_dtypes_overlap,
-                                  elements_are_read_into_the_memory_of_the_tensor,
-                                  only_a_partial_overlap_takes_memory,
-                                  small_views_of_one_storage_are_written_as_clones,
-                                  large_views_of_one_storage_are_written_as_clones};
-    add_suite("overlap", tests);
 }

@@ -89,7 +89,7 @@ static void assert_prints(const char *name, const wg_tensor *x, const char *expe
     ck_assert_int_eq(length, (int64_t)strlen(expected));
 }
 
-START_TEST(every_fixture_prints_as_numpy_prints_it) {
+TEST(every_fixture_prints_as_numpy_prints_it) {
     static print_case found;
     FILE *file = fopen(fixture("print.txt"), "r");
     ck_assert_ptr_nonnull(file);
@@ -99,9 +99,8 @@ START_TEST(every_fixture_prints_as_numpy_prints_it) {
     fclose(file);
     ck_assert_int_gt(count, 150);
 }
-END_TEST
 
-START_TEST(views_print_the_elements_that_they_show) {
+TEST(views_print_the_elements_that_they_show) {
     wg_tensor *x = wg_reshape(wg_arange(WG_I64, 0, 12, 1), WG_DIMS(3, 4));
     assert_prints("transposed", wg_transpose(x, 0, 1),
                   "[[ 0  4  8]\n [ 1  5  9]\n [ 2  6 10]\n [ 3  7 11]]");
@@ -109,16 +108,14 @@ START_TEST(views_print_the_elements_that_they_show) {
     assert_prints("expanded", wg_expand(wg_scalar(WG_F32, 1.5), WG_DIMS(2, 2)),
                   "[[1.5 1.5]\n [1.5 1.5]]");
 }
-END_TEST
 
-START_TEST(bf16_prints_as_the_f32_that_it_is) {
+TEST(bf16_prints_as_the_f32_that_it_is) {
     const float values[] = {1.0f, -0.1f, 3.0f};
     wg_tensor *x = wg_cast(wg_from_array(WG_F32, WG_DIMS(3), values), WG_BF16);
     assert_prints("bf16", x, "[ 1.         -0.10009766  3.        ]");
 }
-END_TEST
 
-START_TEST(a_short_buffer_gets_the_beginning_and_the_whole_length) {
+TEST(a_short_buffer_gets_the_beginning_and_the_whole_length) {
     wg_tensor *x = wg_arange(WG_I32, 0, 5, 1);
     char text[8] = "unused?";
     ck_assert_int_eq(wg_format(text, 5, x), 11);
@@ -126,42 +123,26 @@ START_TEST(a_short_buffer_gets_the_beginning_and_the_whole_length) {
     ck_assert_str_eq(text + 5, "d?");
     ck_assert_int_eq(wg_format(NULL, 0, x), 11);
 }
-END_TEST
 
-START_TEST(print_writes_the_text_and_ends_the_line) {
+TEST(print_writes_the_text_and_ends_the_line) {
     char text[64] = "";
     FILE *stream = fmemopen(text, sizeof(text), "w");
     ck_assert_int_eq(wg_print(stream, wg_ones(WG_F32, WG_DIMS(2, 1))), 0);
     fclose(stream);
     ck_assert_str_eq(text, "[[1.]\n [1.]]\n");
 }
-END_TEST
 
-START_TEST(print_says_that_a_stream_refuses) {
+TEST(print_says_that_a_stream_refuses) {
     FILE *stream = fopen("/dev/full", "w");
     ck_assert_ptr_nonnull(stream);
     setvbuf(stream, NULL, _IONBF, 0);
-    ck_assert_int_eq(wg_print(stream, wg_ones(WG_F32, WG_DIMS(3))), -1);
-    assert_error(WG_ERROR_IO, "print");
+    assert_fails(wg_print(stream, wg_ones(WG_F32, WG_DIMS(3))), WG_ERROR_IO, "print");
     fclose(stream);
 }
-END_TEST
 
-START_TEST(nothing_is_printed_of_null) {
+TEST(nothing_is_printed_of_null) {
     char text[4] = "abc";
     ck_assert_int_eq(wg_format(text, sizeof(text), NULL), -1);
     ck_assert_str_eq(text, "abc");
     ck_assert_int_eq(wg_print(stderr, NULL), -1);
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {every_fixture_prints_as_numpy_prints_it,
-                                  views_print_the_elements_that_they_show,
-                                  bf16_prints_as_the_f32_that_it_is,
-                                  a_short_buffer_gets_the_beginning_and_the_whole_length,
-                                  print_writes_the_text_and_ends_the_line,
-                                  print_says_that_a_stream_refuses,
-                                  nothing_is_printed_of_null};
-    add_suite("print", tests);
 }

@@ -45,7 +45,7 @@ static void assert_counts(int rows, int64_t events) {
     ck_assert_int_eq(event_count, events);
 }
 
-START_TEST(an_op_has_a_row_for_each_direction_with_its_products_and_bytes) {
+TEST(an_op_has_a_row_for_each_direction_with_its_products_and_bytes) {
     profile(false);
     const wg_profile_row *forward = row("matmul", WG_PROFILE_FORWARD);
     const wg_profile_row *backward = row("matmul", WG_PROFILE_BACKWARD);
@@ -58,9 +58,8 @@ START_TEST(an_op_has_a_row_for_each_direction_with_its_products_and_bytes) {
     ck_assert(row("gelu", WG_PROFILE_FORWARD)->flops == 0);
     wg__profile_free();
 }
-END_TEST
 
-START_TEST(rows_are_outermost_sorted_and_no_longer_than_the_whole) {
+TEST(rows_are_outermost_sorted_and_no_longer_than_the_whole) {
     profile(false);
     int count;
     double sum = 0, seconds;
@@ -73,9 +72,8 @@ START_TEST(rows_are_outermost_sorted_and_no_longer_than_the_whole) {
     ck_assert_ptr_null(row("transpose", WG_PROFILE_FORWARD)); /* which matmul's vjp calls */
     wg__profile_free();
 }
-END_TEST
 
-START_TEST(nothing_is_taken_before_begin_and_after_end) {
+TEST(nothing_is_taken_before_begin_and_after_end) {
     profile(true);
     int rows;
     int64_t events;
@@ -88,18 +86,16 @@ START_TEST(nothing_is_taken_before_begin_and_after_end) {
     wg__profile_free();
     assert_counts(0, 0);
 }
-END_TEST
 
-START_TEST(taking_a_profile_asks_for_no_memory) {
+TEST(taking_a_profile_asks_for_no_memory) {
     profile(true);
     const int64_t before = wg_alloc_get_stats().system_allocations;
     profile(true);
     ck_assert_int_eq(wg_alloc_get_stats().system_allocations, before);
     wg__profile_free();
 }
-END_TEST
 
-START_TEST(no_memory_is_an_error_and_nothing_is_taken) {
+TEST(no_memory_is_an_error_and_nothing_is_taken) {
     for (int64_t n = 0; n < 2; n++) {
         wg__alloc_fail_after(n);
         ck_assert_int_eq(wg_profile_begin(true), -1);
@@ -109,9 +105,8 @@ START_TEST(no_memory_is_an_error_and_nothing_is_taken) {
         assert_counts(0, 0);
     }
 }
-END_TEST
 
-START_TEST(a_trace_is_json_with_a_complete_event_for_each_span) {
+TEST(a_trace_is_json_with_a_complete_event_for_each_span) {
     char path[512];
     snprintf(path, sizeof path, "%s/trace.json", scratch());
     profile(true);
@@ -140,27 +135,10 @@ START_TEST(a_trace_is_json_with_a_complete_event_for_each_span) {
     json_decref(trace);
     wg__profile_free();
 }
-END_TEST
 
-START_TEST(a_trace_that_cannot_be_written_is_an_error) {
+TEST(a_trace_that_cannot_be_written_is_an_error) {
     profile(true);
-    ck_assert_int_eq(wg_trace_write("/dev/full"), -1);
-    assert_error(WG_ERROR_IO, "No space left");
-    ck_assert_int_eq(wg_trace_write("/nosuch/trace.json"), -1);
-    assert_error(WG_ERROR_NOT_FOUND, "No such file");
+    assert_fails(wg_trace_write("/dev/full"), WG_ERROR_IO, "No space left");
+    assert_fails(wg_trace_write("/nosuch/trace.json"), WG_ERROR_NOT_FOUND, "No such file");
     wg__profile_free();
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {
-        an_op_has_a_row_for_each_direction_with_its_products_and_bytes,
-        rows_are_outermost_sorted_and_no_longer_than_the_whole,
-        nothing_is_taken_before_begin_and_after_end,
-        taking_a_profile_asks_for_no_memory,
-        no_memory_is_an_error_and_nothing_is_taken,
-        a_trace_is_json_with_a_complete_event_for_each_span,
-        a_trace_that_cannot_be_written_is_an_error,
-    };
-    add_suite("profile", tests);
 }

@@ -28,7 +28,7 @@ static void philox_reference(const uint32_t counter[4], const uint32_t key[2], u
 
 /* The published vectors (kat_vectors of Random123) check the plain implementation that the kernels
  * are compared with. */
-START_TEST(the_reference_gives_the_published_vectors) {
+TEST(the_reference_gives_the_published_vectors) {
     const struct {
         uint32_t counter[4], key[2], expected[4];
     } vectors[] = {
@@ -44,9 +44,8 @@ START_TEST(the_reference_gives_the_published_vectors) {
         ck_assert_mem_eq(out, vectors[v].expected, sizeof(out));
     }
 }
-END_TEST
 
-START_TEST(bits_are_those_of_philox) {
+TEST(bits_are_those_of_philox) {
     const uint64_t seeds[] = {0, 1, 0x123456789abcdef0}, offsets[] = {0, 7, (uint64_t)5 << 40};
     const uint64_t indices[] = {0, 1, 2, 3, 4, 1001, ((uint64_t)9 << 50) + 2};
     for (size_t s = 0; s < WG_COUNT(seeds); s++)
@@ -62,11 +61,10 @@ START_TEST(bits_are_those_of_philox) {
                                   out[indices[i] % 4]);
             }
 }
-END_TEST
 
 /* ---- Draws ---- */
 
-START_TEST(every_draw_takes_one_offset) {
+TEST(every_draw_takes_one_offset) {
     wg_generator generator = {.seed = 5};
     wg_rand(&generator, WG_F32, WG_DIMS(100));
     ck_assert_uint_eq(generator.offset, 1);
@@ -79,41 +77,32 @@ START_TEST(every_draw_takes_one_offset) {
     ck_assert_uint_eq(generator.offset, 7);
     ck_assert_uint_eq(generator.seed, 5);
 }
-END_TEST
 
-START_TEST(a_refused_draw_takes_none) {
+TEST(a_refused_draw_takes_none) {
     wg_generator generator = {.seed = 5};
-    ck_assert_ptr_null(wg_rand(&generator, WG_I32, WG_DIMS(2)));
-    assert_error(WG_ERROR_DTYPE, "rand: i32");
-    ck_assert_ptr_null(wg_randn(&generator, WG_BOOL, WG_DIMS(2)));
-    assert_error(WG_ERROR_DTYPE, "randn: bool");
-    ck_assert_ptr_null(wg_randn(&generator, WG_F32, WG_DIMS(-2)));
-    assert_error(WG_ERROR_SHAPE, "negative");
-    ck_assert_ptr_null(wg_randint(&generator, 3, 3, WG_DIMS(2)));
-    assert_error(WG_ERROR_ARGUMENT, "[3, 3)");
-    ck_assert_ptr_null(wg_randperm(&generator, -1));
-    assert_error(WG_ERROR_ARGUMENT, "randperm");
+    assert_null(wg_rand(&generator, WG_I32, WG_DIMS(2)), WG_ERROR_DTYPE, "rand: i32");
+    assert_null(wg_randn(&generator, WG_BOOL, WG_DIMS(2)), WG_ERROR_DTYPE, "randn: bool");
+    assert_null(wg_randn(&generator, WG_F32, WG_DIMS(-2)), WG_ERROR_SHAPE, "negative");
+    assert_null(wg_randint(&generator, 3, 3, WG_DIMS(2)), WG_ERROR_ARGUMENT, "[3, 3)");
+    assert_null(wg_randperm(&generator, -1), WG_ERROR_ARGUMENT, "randperm");
     ck_assert_uint_eq(generator.offset, 0);
 }
-END_TEST
 
-START_TEST(the_same_state_gives_the_same_numbers) {
+TEST(the_same_state_gives_the_same_numbers) {
     wg_generator a = {.seed = 5, .offset = 9}, b = a;
     assert_close(wg_randn(&a, WG_F64, WG_DIMS(50)), wg_randn(&b, WG_F64, WG_DIMS(50)), 0, 0);
     wg_tensor *next = wg_randn(&a, WG_F64, WG_DIMS(1));
     ck_assert_double_ne(wg_item(next), wg_random_normal(&(wg_generator){.seed = 5, .offset = 9}));
 }
-END_TEST
 
-START_TEST(a_number_depends_on_its_index_alone) {
+TEST(a_number_depends_on_its_index_alone) {
     wg_generator a = {.seed = 5}, b = a;
     wg_tensor *few = wg_rand(&a, WG_F32, WG_DIMS(1001)),
               *many = wg_rand(&b, WG_F32, WG_DIMS(40000));
     assert_close(few, wg_slice(many, 0, 0, 1001, 1), 0, 0);
 }
-END_TEST
 
-START_TEST(the_default_generator_can_be_seeded) {
+TEST(the_default_generator_can_be_seeded) {
     wg_manual_seed(42);
     wg_tensor *first = wg_rand(NULL, WG_F64, WG_DIMS(10));
     wg_tensor *second = wg_rand(NULL, WG_F64, WG_DIMS(10));
@@ -124,7 +113,6 @@ START_TEST(the_default_generator_can_be_seeded) {
     wg_manual_seed(43);
     ck_assert_double_ne(wg_random_uniform(NULL), wg_at(first, (int64_t[]){0}));
 }
-END_TEST
 
 static void *default_offset(void *offset) {
     *(uint64_t *)offset = wg_default_generator()->offset;
@@ -132,7 +120,7 @@ static void *default_offset(void *offset) {
     return NULL;
 }
 
-START_TEST(each_thread_has_its_own_default_generator) {
+TEST(each_thread_has_its_own_default_generator) {
     pthread_t thread;
     uint64_t offset = 77;
     wg_manual_seed(42);
@@ -142,9 +130,8 @@ START_TEST(each_thread_has_its_own_default_generator) {
     ck_assert_uint_eq(offset, 0);
     ck_assert_uint_eq(wg_default_generator()->seed, 42);
 }
-END_TEST
 
-START_TEST(any_number_of_threads_draws_the_same_bits) {
+TEST(any_number_of_threads_draws_the_same_bits) {
     int before = wg_threads();
     wg_tensor *expected[4];
     for (int threads = 1; threads <= 3; threads++) {
@@ -162,7 +149,6 @@ START_TEST(any_number_of_threads_draws_the_same_bits) {
     }
     wg_set_threads(before);
 }
-END_TEST
 
 /* ---- Distributions ---- */
 
@@ -192,7 +178,7 @@ static moments moments_of(const wg_tensor *x) {
 }
 
 /* Bounds are five standard errors. */
-START_TEST(uniform_numbers_are_uniform) {
+TEST(uniform_numbers_are_uniform) {
     for (wg_dtype dtype = WG_F32; dtype <= WG_F64; dtype++) {
         wg_generator generator = {.seed = 3};
         moments m = moments_of(wg_rand(&generator, dtype, WG_DIMS(DRAWS)));
@@ -201,9 +187,8 @@ START_TEST(uniform_numbers_are_uniform) {
         ck_assert(m.smallest >= 0 && m.smallest < 1e-4 && m.largest < 1 && m.largest > 1 - 1e-4);
     }
 }
-END_TEST
 
-START_TEST(normal_numbers_are_normal) {
+TEST(normal_numbers_are_normal) {
     for (wg_dtype dtype = WG_F32; dtype <= WG_F64; dtype++) {
         wg_generator generator = {.seed = 4};
         moments m = moments_of(wg_randn(&generator, dtype, WG_DIMS(DRAWS)));
@@ -213,17 +198,15 @@ START_TEST(normal_numbers_are_normal) {
         ck_assert(m.smallest < -3.5 && m.largest > 3.5);
     }
 }
-END_TEST
 
-START_TEST(neighbours_are_uncorrelated) {
+TEST(neighbours_are_uncorrelated) {
     wg_generator generator = {.seed = 4};
     wg_tensor *x = wg_randn(&generator, WG_F64, WG_DIMS(DRAWS));
     wg_tensor *product = wg_mul(wg_slice(x, 0, 0, DRAWS - 1, 1), wg_slice(x, 0, 1, WG_END, 1));
     ck_assert_double_eq_tol(wg_item(wg_mean(product, WG_ALL, false)), 0, 5 / sqrt(DRAWS));
 }
-END_TEST
 
-START_TEST(integers_fall_evenly_in_their_range) {
+TEST(integers_fall_evenly_in_their_range) {
     wg_generator generator = {.seed = 6};
     wg_tensor *x = wg_randint(&generator, -2, 5, WG_DIMS(DRAWS));
     const int64_t *values = wg_tensor_data(x);
@@ -235,9 +218,8 @@ START_TEST(integers_fall_evenly_in_their_range) {
     for (int i = 0; i < 7; i++)
         ck_assert_double_eq_tol((double)counts[i] / DRAWS, 1 / 7.0, 5 * sqrt(6 / 49.0 / DRAWS));
 }
-END_TEST
 
-START_TEST(integers_of_the_widest_range_have_both_signs) {
+TEST(integers_of_the_widest_range_have_both_signs) {
     wg_generator generator = {.seed = 6};
     wg_tensor *x = wg_randint(&generator, INT64_MIN, INT64_MAX, WG_DIMS(1000));
     int negative = 0;
@@ -245,10 +227,9 @@ START_TEST(integers_of_the_widest_range_have_both_signs) {
         negative += wg_at(x, &i) < 0;
     ck_assert(400 < negative && negative < 600);
 }
-END_TEST
 
 /* Taking the remainder of 64 bits would favour the first third twice over. */
-START_TEST(integers_below_a_bound_are_unbiased) {
+TEST(integers_below_a_bound_are_unbiased) {
     wg_generator generator = {.seed = 8};
     const uint64_t bound = (uint64_t)3 << 62;
     int low = 0;
@@ -260,9 +241,8 @@ START_TEST(integers_below_a_bound_are_unbiased) {
     ck_assert_double_eq_tol(low / 30000.0, 1 / 3.0, 5 * sqrt(2 / 9.0 / 30000));
     ck_assert_uint_eq(wg_random_below(&generator, 1), 0);
 }
-END_TEST
 
-START_TEST(permutations_hold_every_number_once) {
+TEST(permutations_hold_every_number_once) {
     wg_generator generator = {.seed = 9};
     wg_tensor *x = wg_randperm(&generator, 1000);
     const int64_t *order = wg_tensor_data(x);
@@ -276,9 +256,8 @@ START_TEST(permutations_hold_every_number_once) {
     ck_assert_int_lt(fixed, 10);
     ck_assert_int_eq(wg_tensor_count(wg_randperm(&generator, 0)), 0);
 }
-END_TEST
 
-START_TEST(all_permutations_are_as_likely) {
+TEST(all_permutations_are_as_likely) {
     wg_generator generator = {.seed = 10};
     int counts[27] = {0}, kinds = 0;
     for (int i = 0; i < 12000; i++) {
@@ -294,34 +273,10 @@ START_TEST(all_permutations_are_as_likely) {
     }
     ck_assert_int_eq(kinds, 6);
 }
-END_TEST
 
-START_TEST(bf16_draws_are_rounded_f32_draws) {
+TEST(bf16_draws_are_rounded_f32_draws) {
     wg_generator a = {.seed = 12}, b = a;
     wg_tensor *x = wg_randn(&a, WG_BF16, WG_DIMS(100)), *y = wg_randn(&b, WG_F32, WG_DIMS(100));
     ck_assert_int_eq(wg_tensor_dtype(x), WG_BF16);
     assert_close(wg_cast(x, WG_F32), y, 0x1p-8, 0);
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {the_reference_gives_the_published_vectors,
-                                  bits_are_those_of_philox,
-                                  every_draw_takes_one_offset,
-                                  a_refused_draw_takes_none,
-                                  the_same_state_gives_the_same_numbers,
-                                  a_number_depends_on_its_index_alone,
-                                  the_default_generator_can_be_seeded,
-                                  each_thread_has_its_own_default_generator,
-                                  any_number_of_threads_draws_the_same_bits,
-                                  uniform_numbers_are_uniform,
-                                  normal_numbers_are_normal,
-                                  neighbours_are_uncorrelated,
-                                  integers_fall_evenly_in_their_range,
-                                  integers_of_the_widest_range_have_both_signs,
-                                  integers_below_a_bound_are_unbiased,
-                                  permutations_hold_every_number_once,
-                                  all_permutations_are_as_likely,
-                                  bf16_draws_are_rounded_f32_draws};
-    add_suite("random", tests);
 }

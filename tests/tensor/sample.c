@@ -60,7 +60,7 @@ static double truncated_cumulative(double x, const double *of) {
     return (tail(low) - tail(at)) / (tail(low) - tail(high));
 }
 
-START_TEST(normal_numbers_have_mean_and_deviation) {
+TEST(normal_numbers_have_mean_and_deviation) {
     for (wg_dtype dtype = WG_F32; dtype <= WG_F64; dtype++) {
         wg_generator generator = {.seed = 21};
         const double of[] = {-3, 0.5};
@@ -72,9 +72,8 @@ START_TEST(normal_numbers_have_mean_and_deviation) {
     assert_close(wg_normal(&generator, WG_F64, WG_DIMS(5), 7, 0), wg_full(WG_F64, WG_DIMS(5), 7), 0,
                  0);
 }
-END_TEST
 
-START_TEST(truncated_normal_numbers_have_their_distribution_between_the_limits) {
+TEST(truncated_normal_numbers_have_their_distribution_between_the_limits) {
     static const double cases[][4] = {
         {0, 1, -2, 2},    {5, 0.02, 4.96, 5.04}, {0, 1, -INFINITY, INFINITY},
         {0, 1, -0.5, 1},  {1, 2, 3, INFINITY},   {0, 1, 4, INFINITY},
@@ -94,9 +93,8 @@ START_TEST(truncated_normal_numbers_have_their_distribution_between_the_limits) 
         ck_assert_uint_eq(generator.offset, 1);
     }
 }
-END_TEST
 
-START_TEST(a_limit_far_beyond_the_normal_is_what_is_left) {
+TEST(a_limit_far_beyond_the_normal_is_what_is_left) {
     wg_generator generator = {.seed = 23};
     wg_tensor *x = wg_trunc_normal(&generator, WG_F64, WG_DIMS(100), 0, 1, 1e12, INFINITY);
     assert_close(x, wg_full(WG_F64, WG_DIMS(100), 1e12), 1e-15, 0);
@@ -106,11 +104,10 @@ START_TEST(a_limit_far_beyond_the_normal_is_what_is_left) {
     ck_assert_int_eq(wg_tensor_dtype(narrow), WG_BF16);
     ck_assert_double_le(wg_item(wg_max(wg_abs(narrow), WG_ALL, false)), 2);
 }
-END_TEST
 
 /* ---- Coins ---- */
 
-START_TEST(coins_fall_with_their_probability) {
+TEST(coins_fall_with_their_probability) {
     static const double chances[] = {0, 1e-3, 0.25, 0.5, 0.9, 1};
     for (wg_dtype dtype = WG_F32; dtype <= WG_BF16; dtype++)
         for (size_t i = 0; i < WG_COUNT(chances); i++) {
@@ -123,9 +120,8 @@ START_TEST(coins_fall_with_their_probability) {
             ck_assert_uint_eq(generator.offset, 1);
         }
 }
-END_TEST
 
-START_TEST(each_coin_has_the_probability_of_its_place) {
+TEST(each_coin_has_the_probability_of_its_place) {
     wg_generator generator = {.seed = 25};
     wg_tensor *p = wg_transpose(wg_eye(WG_F32, 300, 200), 0, 1);
     wg_tensor *x = wg_bernoulli(&generator, p);
@@ -133,11 +129,10 @@ START_TEST(each_coin_has_the_probability_of_its_place) {
     ck_assert_int_eq(wg_tensor_dtype(x), WG_F32);
     ck_assert_int_eq(wg_tensor_count(wg_bernoulli(&generator, wg_zeros(WG_F64, WG_DIMS(0, 2)))), 0);
 }
-END_TEST
 
 /* ---- Categories ---- */
 
-START_TEST(categories_come_by_their_weights) {
+TEST(categories_come_by_their_weights) {
     const double weights[] = {0, 1, 0, 3, 0.5, 0, 5.5, 0};
     wg_generator generator = {.seed = 26};
     wg_tensor *w = wg_from_array(WG_F64, WG_DIMS(8), weights);
@@ -149,11 +144,10 @@ START_TEST(categories_come_by_their_weights) {
         assert_share((double)counts[i], weights[i] / 10);
     ck_assert_uint_eq(generator.offset, 1);
 }
-END_TEST
 
 /* Two of three without replacement: first i with probability w[i], then j with w[j] / (1 -
  * w[i]). */
-START_TEST(without_replacement_the_second_is_drawn_from_what_is_left) {
+TEST(without_replacement_the_second_is_drawn_from_what_is_left) {
     const double w[] = {0.2, 0.5, 0.3};
     wg_generator generator = {.seed = 27};
     wg_tensor *weights = wg_expand(wg_from_array(WG_F64, WG_DIMS(3), w), WG_DIMS(DRAWS, 3));
@@ -165,9 +159,8 @@ START_TEST(without_replacement_the_second_is_drawn_from_what_is_left) {
         for (int j = 0; j < 3; j++)
             assert_share((double)counts[i][j], i == j ? 0 : w[i] * w[j] / (1 - w[i]));
 }
-END_TEST
 
-START_TEST(without_replacement_nothing_comes_twice_and_no_weight_of_zero_comes) {
+TEST(without_replacement_nothing_comes_twice_and_no_weight_of_zero_comes) {
     wg_generator generator = {.seed = 28};
     wg_tensor *w = wg_rand(&generator, WG_F32, WG_DIMS(3, 4, 50));
     w = wg_mul(w, wg_cast(wg_gt(w, wg_full(WG_F32, WG_DIMS(1), 0.3)), WG_F32));
@@ -187,9 +180,8 @@ START_TEST(without_replacement_nothing_comes_twice_and_no_weight_of_zero_comes) 
     wg_tensor *all = wg_multinomial(&generator, wg_ones(WG_F64, WG_DIMS(9)), 9, false);
     ck_assert_double_eq(wg_item(wg_sum(all, WG_ALL, false)), 36);
 }
-END_TEST
 
-START_TEST(weights_of_any_size_and_layout_give_the_same_categories) {
+TEST(weights_of_any_size_and_layout_give_the_same_categories) {
     wg_generator generator = {.seed = 29}, a = {.seed = 30}, b = a, c = a;
     wg_tensor *w = wg_rand(&generator, WG_F64, WG_DIMS(7, 40));
     wg_tensor *turned = wg_transpose(wg_clone(wg_transpose(w, 0, 1)), 0, 1);
@@ -200,11 +192,10 @@ START_TEST(weights_of_any_size_and_layout_give_the_same_categories) {
     ck_assert_int_eq(wg_tensor_count(wg_multinomial(&a, wg_ones(WG_F32, WG_DIMS(0, 3)), 2, true)),
                      0);
 }
-END_TEST
 
 /* ---- All of them ---- */
 
-START_TEST(any_number_of_threads_draws_the_same) {
+TEST(any_number_of_threads_draws_the_same) {
     wg_tensor *expected[5] = {0};
     const int before = wg_threads();
     for (int threads = 1; threads <= 4; threads += 3) {
@@ -224,9 +215,8 @@ START_TEST(any_number_of_threads_draws_the_same) {
     }
     wg_set_threads(before);
 }
-END_TEST
 
-START_TEST(numbers_like_a_tensor_have_its_shape_and_dtype) {
+TEST(numbers_like_a_tensor_have_its_shape_and_dtype) {
     wg_generator a = {.seed = 32}, b = a;
     const wg_tensor *x = wg_zeros(WG_F32, WG_DIMS(4, 5));
     assert_close(wg_rand_like(&a, x), wg_rand(&b, WG_F32, WG_DIMS(4, 5)), 0, 0);
@@ -236,10 +226,9 @@ START_TEST(numbers_like_a_tensor_have_its_shape_and_dtype) {
     ck_assert_ptr_null(wg_randn_like(&a, NULL));
     ck_assert_ptr_null(wg_full_like(NULL, 1));
 }
-END_TEST
 
 /* Each function with the n-th allocation failing, for all n. */
-START_TEST(lack_of_memory_is_an_error_and_no_leak) {
+TEST(lack_of_memory_is_an_error_and_no_leak) {
     wg_tensor *p = wg_full(WG_F32, WG_DIMS(3, 4), 0.5), *pair[2] = {0};
     wg_tensor *vectors[] = {wg_ones(WG_F32, WG_DIMS(2)), wg_ones(WG_F32, WG_DIMS(3))};
     for (int call = 0; call < 8; call++) {
@@ -268,7 +257,6 @@ START_TEST(lack_of_memory_is_an_error_and_no_leak) {
         assert_no_error();
     }
 }
-END_TEST
 
 #define refused(call, code, part)                                                                  \
     do {                                                                                           \
@@ -276,7 +264,7 @@ END_TEST
         assert_error(code, part);                                                                  \
     } while (0)
 
-START_TEST(what_cannot_be_drawn_is_refused_and_takes_no_draw) {
+TEST(what_cannot_be_drawn_is_refused_and_takes_no_draw) {
     wg_generator g = {.seed = 33};
     refused(wg_normal(&g, WG_I32, WG_DIMS(2), 0, 1), WG_ERROR_DTYPE, "normal: i32");
     refused(wg_normal(&g, WG_F32, WG_DIMS(2), 0, -1), WG_ERROR_ARGUMENT, "deviation -1");
@@ -296,7 +284,8 @@ START_TEST(what_cannot_be_drawn_is_refused_and_takes_no_draw) {
     refused(wg_multinomial(&g, w, 0, true), WG_ERROR_ARGUMENT, "0 samples");
     refused(wg_multinomial(&g, w, 2, false), WG_ERROR_ARGUMENT,
             "multinomial: row 0 has 1 weights above 0, their sum is 1; wanted at least 2");
-    refused(wg_multinomial(&g, wg_zeros(WG_F32, WG_DIMS(3)), 1, true), WG_ERROR_ARGUMENT, "sum is 0");
+    refused(wg_multinomial(&g, wg_zeros(WG_F32, WG_DIMS(3)), 1, true), WG_ERROR_ARGUMENT,
+            "sum is 0");
     refused(wg_multinomial(&g, wg_full(WG_F32, WG_DIMS(3), -1), 1, true), WG_ERROR_ARGUMENT,
             "weight 0 of row 0 is -1");
     refused(wg_multinomial(&g, wg_full(WG_F32, WG_DIMS(3), INFINITY), 1, true), WG_ERROR_ARGUMENT,
@@ -310,23 +299,4 @@ START_TEST(what_cannot_be_drawn_is_refused_and_takes_no_draw) {
     refused(wg_logspace(WG_F32, 0, 1, -1, 2), WG_ERROR_ARGUMENT, "logspace: -1 numbers");
     refused(wg_eye(WG_F32, -1, 2), WG_ERROR_SHAPE, "negative");
     refused(wg_tri(WG_F32, 2, -1, 0), WG_ERROR_SHAPE, "negative");
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {
-        normal_numbers_have_mean_and_deviation,
-        truncated_normal_numbers_have_their_distribution_between_the_limits,
-        a_limit_far_beyond_the_normal_is_what_is_left,
-        coins_fall_with_their_probability,
-        each_coin_has_the_probability_of_its_place,
-        categories_come_by_their_weights,
-        without_replacement_the_second_is_drawn_from_what_is_left,
-        without_replacement_nothing_comes_twice_and_no_weight_of_zero_comes,
-        weights_of_any_size_and_layout_give_the_same_categories,
-        any_number_of_threads_draws_the_same,
-        numbers_like_a_tensor_have_its_shape_and_dtype,
-        lack_of_memory_is_an_error_and_no_leak,
-        what_cannot_be_drawn_is_refused_and_takes_no_draw};
-    add_suite("sample", tests);
 }

@@ -152,10 +152,9 @@ static void check_functions(const wg__simd *simd, wg_dtype dtype) {
     }
 }
 
-START_TEST(functions_are_those_of_the_math_library_wherever_an_element_stands) {
+TEST(functions_are_those_of_the_math_library_wherever_an_element_stands) {
     for_each_table(check_functions);
 }
-END_TEST
 
 /* SLEEF has other ways for large angles, and Sleef_sinf8_u10 takes them for a whole vector. */
 static void check_neighbours(const wg__simd *simd, wg_dtype dtype) {
@@ -174,10 +173,9 @@ static void check_neighbours(const wg__simd *simd, wg_dtype dtype) {
     }
 }
 
-START_TEST(functions_of_an_element_do_not_depend_on_its_neighbours) {
+TEST(functions_of_an_element_do_not_depend_on_its_neighbours) {
     for_each_table(check_neighbours);
 }
-END_TEST
 
 /* Zeros keep their sign; results are right wherever they are normal numbers of the dtype. */
 static void check_special_values(const wg__simd *simd, wg_dtype dtype) {
@@ -205,10 +203,9 @@ static void check_special_values(const wg__simd *simd, wg_dtype dtype) {
     }
 }
 
-START_TEST(functions_treat_nan_and_infinities_as_the_math_library) {
+TEST(functions_treat_nan_and_infinities_as_the_math_library) {
     for_each_table(check_special_values);
 }
-END_TEST
 
 /* ---- Functions of two elements ---- */
 
@@ -294,10 +291,9 @@ static void check_fmod(const wg__simd *simd, wg_dtype dtype) {
     }
 }
 
-START_TEST(fmod_and_remainder_are_exact) {
+TEST(fmod_and_remainder_are_exact) {
     for_each_table(check_fmod);
 }
-END_TEST
 
 /* The difference of neighbours is a term of the series: psi_n(x + 1) - psi_n(x) = (-1)^n n! / x^(n
  * + 1). At 1 the values are known: minus Euler's constant, zeta(2), -2 zeta(3) and 6 zeta(4). */
@@ -327,15 +323,13 @@ static void check_gamma_derivatives(const wg__simd *simd, wg_dtype dtype) {
     }
 }
 
-START_TEST(derivatives_of_lgamma_obey_their_recurrence) {
+TEST(derivatives_of_lgamma_obey_their_recurrence) {
     for_each_table(check_gamma_derivatives);
 }
-END_TEST
 
-START_TEST(functions_of_two_are_those_of_the_math_library) {
+TEST(functions_of_two_are_those_of_the_math_library) {
     for_each_table(check_pairs);
 }
-END_TEST
 
 /* f' by central differences of the reference, in f64. */
 static void check_derivatives(const wg__simd *simd, wg_dtype dtype) {
@@ -370,10 +364,9 @@ static void check_derivatives(const wg__simd *simd, wg_dtype dtype) {
     }
 }
 
-START_TEST(derivatives_are_those_of_the_functions) {
+TEST(derivatives_are_those_of_the_functions) {
     for_each_table(check_derivatives);
 }
-END_TEST
 
 /* ---- Functions by two numbers, and gates ---- */
 
@@ -424,10 +417,9 @@ static void check_functions_by_numbers(const wg__simd *simd, wg_dtype dtype) {
     }
 }
 
-START_TEST(functions_by_numbers_are_those_of_plain_c) {
+TEST(functions_by_numbers_are_those_of_plain_c) {
     for_each_table(check_functions_by_numbers);
 }
-END_TEST
 
 static void check_gates(const wg__simd *simd, wg_dtype dtype) {
     const struct {
@@ -460,10 +452,9 @@ static void check_gates(const wg__simd *simd, wg_dtype dtype) {
     }
 }
 
-START_TEST(gates_are_those_of_plain_c_and_may_be_overwritten) {
+TEST(gates_are_those_of_plain_c_and_may_be_overwritten) {
     for_each_table(check_gates);
 }
-END_TEST
 
 /* The gradients are written over logits and targets. */
 static void check_cross_entropy(const wg__simd *simd, wg_dtype dtype) {
@@ -482,23 +473,6 @@ static void check_cross_entropy(const wg__simd *simd, wg_dtype dtype) {
     ck_assert_double_eq(get(&target, LENGTH), get(&t, LENGTH));
 }
 
-START_TEST(cross_entropies_of_logits_are_those_of_plain_c) {
+TEST(cross_entropies_of_logits_are_those_of_plain_c) {
     for_each_table(check_cross_entropy);
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {
-        functions_are_those_of_the_math_library_wherever_an_element_stands,
-        functions_of_an_element_do_not_depend_on_its_neighbours,
-        functions_treat_nan_and_infinities_as_the_math_library,
-        functions_of_two_are_those_of_the_math_library,
-        fmod_and_remainder_are_exact,
-        derivatives_of_lgamma_obey_their_recurrence,
-        derivatives_are_those_of_the_functions,
-        functions_by_numbers_are_those_of_plain_c,
-        gates_are_those_of_plain_c_and_may_be_overwritten,
-        cross_entropies_of_logits_are_those_of_plain_c,
-    };
-    add_suite("simd_functions", tests);
 }

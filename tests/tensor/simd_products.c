@@ -42,10 +42,9 @@ static void check_vectors(const wg__simd *simd, wg_dtype dtype) {
     }
 }
 
-START_TEST(products_with_vectors_are_those_of_plain_c) {
+TEST(products_with_vectors_are_those_of_plain_c) {
     for_each_table(check_vectors);
 }
-END_TEST
 
 /* With few rows of x each row of A is read once for all of them; with more rows it is not. */
 static void check_row_products(const wg__simd *simd, wg_dtype dtype) {
@@ -82,10 +81,9 @@ static void check_row_products(const wg__simd *simd, wg_dtype dtype) {
         }
 }
 
-START_TEST(products_of_rows_are_those_of_plain_c) {
+TEST(products_of_rows_are_those_of_plain_c) {
     for_each_table(check_row_products);
 }
-END_TEST
 
 /* Each head has an array of its own; the kernel must not write beyond its y. */
 static void check_heads(const wg__simd *simd, wg_dtype dtype, int heads, int64_t width) {
@@ -129,10 +127,9 @@ static void check_all_heads(const wg__simd *simd, wg_dtype dtype) {
             check_heads(simd, dtype, heads, width);
 }
 
-START_TEST(products_of_heads_are_those_of_plain_c) {
+TEST(products_of_heads_are_those_of_plain_c) {
     for_each_table(check_all_heads);
 }
-END_TEST
 
 /* B by rows or by columns; C is read only where beta is not 0, and never written outside of its
  * elements. */
@@ -211,10 +208,9 @@ static void check_panel_products(const wg__simd *simd, wg_dtype dtype) {
                 check_panels(simd, dtype, m, n, form);
 }
 
-START_TEST(products_of_panels_are_those_of_plain_c) {
+TEST(products_of_panels_are_those_of_plain_c) {
     for_each_table(check_panel_products);
 }
-END_TEST
 
 /* T x of the solution is what b was. */
 static void check_triangle(const wg__simd *simd, wg_dtype dtype, int64_t n, int64_t k, bool upper,
@@ -241,21 +237,10 @@ static void check_triangles(const wg__simd *simd, wg_dtype dtype) {
                 check_triangle(simd, dtype, n, k, form % 2, form / 2);
 }
 
-START_TEST(triangular_systems_are_solved) {
+TEST(triangular_systems_are_solved) {
     for_each_table(check_triangles);
 }
-END_TEST
 
-START_TEST(small_products_are_those_of_plain_c) {
+TEST(small_products_are_those_of_plain_c) {
     for_each_table(check_small_products);
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {
-        products_with_vectors_are_those_of_plain_c, products_of_rows_are_those_of_plain_c,
-        products_of_heads_are_those_of_plain_c,     small_products_are_those_of_plain_c,
-        products_of_panels_are_those_of_plain_c,    triangular_systems_are_solved,
-    };
-    add_suite("simd_products", tests);
 }

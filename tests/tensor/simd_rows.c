@@ -32,10 +32,9 @@ static void check_softmax_rows(const wg__simd *simd, wg_dtype dtype) {
     ck_assert(!isnan(simd->rows.max(150, place(&x, 0))));
 }
 
-START_TEST(rows_of_softmax_are_those_of_plain_c) {
+TEST(rows_of_softmax_are_those_of_plain_c) {
     for_each_table(check_softmax_rows);
 }
-END_TEST
 
 /* Rows of y against softmax, or its logarithm, of rows of x in f64; and dx against its gradient. */
 static void check_short_row(const wg__simd *simd, wg_dtype dtype, bool logarithm, int64_t n,
@@ -78,10 +77,9 @@ static void check_short_rows(const wg__simd *simd, wg_dtype dtype) {
     }
 }
 
-START_TEST(short_rows_of_softmax_are_those_of_plain_c) {
+TEST(short_rows_of_softmax_are_those_of_plain_c) {
     for_each_table(check_short_rows);
 }
-END_TEST
 
 /* With no vector of weights, with one and with two. */
 static void check_weighted_rows(const wg__simd *simd, wg_dtype dtype) {
@@ -110,10 +108,9 @@ static void check_weighted_rows(const wg__simd *simd, wg_dtype dtype) {
     }
 }
 
-START_TEST(weighted_rows_are_those_of_plain_c) {
+TEST(weighted_rows_are_those_of_plain_c) {
     for_each_table(check_weighted_rows);
 }
-END_TEST
 
 static void check_normalisation(const wg__simd *simd, wg_dtype dtype) {
     array x = normal(dtype, 5), weight = normal(dtype, 6), bias = normal(dtype, 7);
@@ -152,10 +149,9 @@ static void check_normalisation(const wg__simd *simd, wg_dtype dtype) {
     }
 }
 
-START_TEST(rows_of_layer_norm_are_those_of_plain_c) {
+TEST(rows_of_layer_norm_are_those_of_plain_c) {
     for_each_table(check_normalisation);
 }
-END_TEST
 
 /* With a coefficient for each element and with one for all, with and without g. */
 static void check_affine_rows(const wg__simd *simd, wg_dtype dtype) {
@@ -215,11 +211,10 @@ static void check_centered_sums(const wg__simd *simd, wg_dtype dtype) {
     }
 }
 
-START_TEST(rows_of_batch_norm_are_those_of_plain_c) {
+TEST(rows_of_batch_norm_are_those_of_plain_c) {
     for_each_table(check_affine_rows);
     for_each_table(check_centered_sums);
 }
-END_TEST
 
 static void check_attention_rows(const wg__simd *simd, wg_dtype dtype) {
     array x = normal(dtype, 9), bias = {.dtype = dtype}, keep = bias, g = normal(dtype, 10);
@@ -296,16 +291,14 @@ static void check_masks(const wg__simd *simd, wg_dtype dtype) {
     }
 }
 
-START_TEST(masks_hide_by_minus_infinity) {
+TEST(masks_hide_by_minus_infinity) {
     for_each_table(check_masks);
 }
-END_TEST
 
-START_TEST(rows_of_attention_are_those_of_plain_c) {
+TEST(rows_of_attention_are_those_of_plain_c) {
     for_each_table(check_plain_attention_rows);
     for_each_table(check_attention_rows);
 }
-END_TEST
 
 static void check_sums(const wg__simd *simd, wg_dtype dtype) {
     enum { ROWS = 7, WIDTH = 21, STRIDE = 27 };
@@ -322,10 +315,9 @@ static void check_sums(const wg__simd *simd, wg_dtype dtype) {
     ck_assert_double_eq(get(&sums, WIDTH), 10);
 }
 
-START_TEST(sums_of_rows_are_added_onto_what_is_there) {
+TEST(sums_of_rows_are_added_onto_what_is_there) {
     for_each_table(check_sums);
 }
-END_TEST
 
 /* ---- Random words ---- */
 
@@ -349,10 +341,9 @@ static void check_words(const wg__simd *simd, wg_dtype dtype) {
     }
 }
 
-START_TEST(random_words_are_those_of_random123) {
+TEST(random_words_are_those_of_random123) {
     for_each_table(check_words);
 }
-END_TEST
 
 /* Taps that overlap, in any order. */
 static void check_taps(const wg__simd *simd, wg_dtype dtype) {
@@ -407,15 +398,13 @@ static void check_larger(const wg__simd *simd, wg_dtype dtype) {
     }
 }
 
-START_TEST(larger_elements_are_kept_with_their_places) {
+TEST(larger_elements_are_kept_with_their_places) {
     for_each_table(check_larger);
 }
-END_TEST
 
-START_TEST(taps_of_planes_are_those_of_plain_c) {
+TEST(taps_of_planes_are_those_of_plain_c) {
     for_each_table(check_taps);
 }
-END_TEST
 
 /* Rows of every length up to a few vectors, with ties, the largest numbers, infinities and NaN. */
 static void check_bf16_rows(const wg__simd *simd, wg_dtype dtype) {
@@ -451,25 +440,6 @@ static void check_bf16_rows(const wg__simd *simd, wg_dtype dtype) {
     }
 }
 
-START_TEST(rows_of_bf16_are_rounded_and_widened_as_numbers_are) {
+TEST(rows_of_bf16_are_rounded_and_widened_as_numbers_are) {
     for_each_table(check_bf16_rows);
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {
-        rows_of_softmax_are_those_of_plain_c,
-        short_rows_of_softmax_are_those_of_plain_c,
-        weighted_rows_are_those_of_plain_c,
-        rows_of_layer_norm_are_those_of_plain_c,
-        rows_of_batch_norm_are_those_of_plain_c,
-        rows_of_attention_are_those_of_plain_c,
-        masks_hide_by_minus_infinity,
-        sums_of_rows_are_added_onto_what_is_there,
-        taps_of_planes_are_those_of_plain_c,
-        larger_elements_are_kept_with_their_places,
-        random_words_are_those_of_random123,
-        rows_of_bf16_are_rounded_and_widened_as_numbers_are,
-    };
-    add_suite("simd_rows", tests);
 }

@@ -1,54 +1,14 @@
-/* Fourier transforms against PyTorch, and convolutions by way of them. The cases are in
- * tests/fixtures/ops/fft.json, which fft.py writes. */
+/* Fourier transforms of many sizes, and convolutions by way of them. reference.c has PyTorch's. */
 #include "tensor/easy.h"
 #include "tensor/ops.h"
 
-#include "tests/ops/reference.h"
-
-#include <math.h>
-
-typedef wg_tensor *(*transform)(wg_tensor *x, int count, const int64_t *axes, const int64_t *sizes,
-                                wg_fft_norm norm);
-
-static wg_tensor *run(transform f, const reference_case *c, wg_tensor *const *in) {
-    int64_t sizes[REFERENCE_LIST] = {0}, axes[REFERENCE_LIST];
-    int count = reference_integers(c, "axes", axes);
-    if (count > 0) {
-        reference_integers(c, "sizes", sizes);
-    } else {
-        axes[0] = reference_integer(c, "axis");
-        sizes[0] = reference_integer(c, "n");
-        count = 1;
-    }
-    return f(in[0], count, axes, sizes, (wg_fft_norm)reference_integer(c, "norm"));
-}
-
-static wg_tensor *fft(const reference_case *c, wg_tensor *const *in) {
-    return run(wg_fft, c, in);
-}
-
-static wg_tensor *ifft(const reference_case *c, wg_tensor *const *in) {
-    return run(wg_ifft, c, in);
-}
-
-static wg_tensor *rfft(const reference_case *c, wg_tensor *const *in) {
-    return run(wg_rfft, c, in);
-}
-
-static wg_tensor *irfft(const reference_case *c, wg_tensor *const *in) {
-    return run(wg_irfft, c, in);
-}
-
-static const reference_op fft_ops[] = {
-    {"fft", .one = fft},  {"ifft", .one = ifft},  {"rfft", .one = rfft},  {"irfft", .one = irfft},
-    {"fft2", .one = fft}, {"ifft2", .one = ifft}, {"rfft2", .one = rfft}, {"irfft2", .one = irfft},
-};
+#include "tests/support/testing.h"
 
 static double largest_difference(wg_tensor *a, wg_tensor *b) {
     return wg_item(wg_max(wg_abs(wg_sub(a, b)), WG_ALL, false));
 }
 
-START_TEST(a_convolution_by_way_of_transforms_equals_conv1d) {
+TEST(a_convolution_by_way_of_transforms_equals_conv1d) {
     wg_tensor *x = wg_randn(NULL, WG_F64, WG_DIMS(2, 3, 50));
     wg_tensor *weight = wg_randn(NULL, WG_F64, WG_DIMS(4, 3, 11));
     wg_tensor *bias = wg_randn(NULL, WG_F64, WG_DIMS(4));
@@ -63,10 +23,9 @@ START_TEST(a_convolution_by_way_of_transforms_equals_conv1d) {
                                            wg_conv_op(single, kernel, NULL, NULL)),
                         1e-4);
 }
-END_TEST
 
 /* Of sizes that fill a group of lines more than once, by passes and by convolution. */
-START_TEST(the_inverse_of_a_transform_is_the_operand) {
+TEST(the_inverse_of_a_transform_is_the_operand) {
     const int64_t sizes[] = {1000, 1009, 1024, 1458, 2 * 509, 4093};
     for (int i = 0; i < (int)(sizeof sizes / sizeof *sizes); i++) {
         wg_tensor *x = wg_randn(NULL, WG_F64, WG_DIMS(13, sizes[i], 2));
@@ -79,10 +38,9 @@ START_TEST(the_inverse_of_a_transform_is_the_operand) {
         ck_assert_double_lt(largest_difference(real, y), 1e-12);
     }
 }
-END_TEST
 
 /* A line alone is transformed in four steps, one among many beside others. */
-START_TEST(a_long_line_alone_has_the_transform_of_one_among_many) {
+TEST(a_long_line_alone_has_the_transform_of_one_among_many) {
     const int64_t sizes[] = {4096, 8192, 3 * 4096, 7 * 31 * 64, 4 * 10007};
     for (int i = 0; i < (int)(sizeof sizes / sizeof *sizes); i++)
         for (int dtype = 0; dtype < 2; dtype++) {
@@ -122,35 +80,23 @@ START_TEST(a_long_line_alone_has_the_transform_of_one_among_many) {
                 close);
         }
 }
-END_TEST
 
-START_TEST(what_cannot_be_transformed_is_refused) {
+TEST(what_cannot_be_transformed_is_refused) {
     wg_tensor *x = wg_zeros(WG_F32, WG_DIMS(2, 3));
-    ck_assert_ptr_null(wg_fft(x, WG_DIMS(-1), NULL, WG_FFT_BACKWARD));
-    assert_error(WG_ERROR_SHAPE, "fft: (2, 3) f32: wanted complex numbers as pairs (re, im) on the "
-                                 "last axis: (..., 2)");
-    ck_assert_ptr_null(wg_rfft(x, WG_DIMS(0), (int64_t[]){-2}, WG_FFT_BACKWARD));
-    assert_error(WG_ERROR_ARGUMENT, "rfft: (2, 3) f32: the size n is -2; wanted 1 or more");
-    ck_assert_ptr_null(wg_rfft(x, WG_DIMS(2), NULL, WG_FFT_BACKWARD));
-    assert_error(WG_ERROR_INDEX, "rfft: axis 2");
-    ck_assert_ptr_null(
-        wg_irfft(wg_zeros(WG_F32, WG_DIMS(1, 2)), WG_DIMS(0), (int64_t[]){0}, WG_FFT_BACKWARD));
-    assert_error(WG_ERROR_ARGUMENT, "the size n is 0; wanted 1 or more");
-    ck_assert_ptr_null(wg_rfft(x, WG_DIMS(0), NULL, (wg_fft_norm)7));
-    assert_error(WG_ERROR_ARGUMENT, "norm 7 is none of wg_fft_norm");
-    ck_assert_ptr_null(wg_fft_conv1d(x, x, NULL, 0));
-    assert_error(WG_ERROR_SHAPE, "fft_conv1d: x is (2, 3) f32 and the weight (2, 3) f32; wanted");
+    assert_null(wg_fft(x, WG_DIMS(-1), NULL, WG_FFT_BACKWARD), WG_ERROR_SHAPE,
+                "fft: (2, 3) f32: wanted complex numbers as pairs (re, im) on the "
+                "last axis: (..., 2)");
+    assert_null(wg_rfft(x, WG_DIMS(0), (int64_t[]){-2}, WG_FFT_BACKWARD), WG_ERROR_ARGUMENT,
+                "rfft: (2, 3) f32: the size n is -2; wanted 1 or more");
+    assert_null(wg_rfft(x, WG_DIMS(2), NULL, WG_FFT_BACKWARD), WG_ERROR_INDEX, "rfft: axis 2");
+    assert_null(
+        wg_irfft(wg_zeros(WG_F32, WG_DIMS(1, 2)), WG_DIMS(0), (int64_t[]){0}, WG_FFT_BACKWARD),
+        WG_ERROR_ARGUMENT, "the size n is 0; wanted 1 or more");
+    assert_null(wg_rfft(x, WG_DIMS(0), NULL, (wg_fft_norm)7), WG_ERROR_ARGUMENT,
+                "norm 7 is none of wg_fft_norm");
+    assert_null(wg_fft_conv1d(x, x, NULL, 0), WG_ERROR_SHAPE,
+                "fft_conv1d: x is (2, 3) f32 and the weight (2, 3) f32; wanted");
     wg_tensor *lines = wg_zeros(WG_F32, WG_DIMS(1, 1, 4));
-    ck_assert_ptr_null(wg_fft_conv1d(lines, lines, NULL, INT64_C(1) << 40));
-    assert_error(WG_ERROR_ARGUMENT, "the padding is 1099511627776; wanted 0 to 2147483647");
-}
-END_TEST
-
-SUITES {
-    const TTest *const tests[] = {a_convolution_by_way_of_transforms_equals_conv1d,
-                                  the_inverse_of_a_transform_is_the_operand,
-                                  a_long_line_alone_has_the_transform_of_one_among_many,
-                                  what_cannot_be_transformed_is_refused};
-    add_reference_suite("fft", fft_ops);
-    add_suite("fft", tests);
+    assert_null(wg_fft_conv1d(lines, lines, NULL, INT64_C(1) << 40), WG_ERROR_ARGUMENT,
+                "the padding is 1099511627776; wanted 0 to 2147483647");
 }
