@@ -208,6 +208,7 @@ tests_test_tensor_SOURCES = \
 	tests/tensor/blocks.c \
 	tests/tensor/gemm_bf16.c \
 	tests/tensor/gemm_large.c \
+	tests/tensor/layouts.h \
 	tests/tensor/lifetimes.c \
 	tests/tensor/npy.c \
 	tests/tensor/overlap.c \
@@ -246,6 +247,7 @@ testing_sources = \
 	tests/support/model_fixture.c \
 	tests/support/model_fixture.h \
 	tests/support/testing.c \
+	tests/support/tensors.h \
 	tests/support/testing.h \
 	tests/support/tiles.h \
 	tests/support/word_corpus.c \

@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "tensor/ops.h"
-#include "tests/support/testing.h"
+#include "tests/support/tensors.h"
 
 /* ---- A deep network of blocks: x + dropout(gelu(x w)) v, normalised ---- */
 
@@ -133,12 +133,7 @@ TEST(a_generator_that_is_named_is_put_back_for_the_second_run) {
 }
 
 /* x w, where w comes from the context. */
-static int product(int input_count, wg_tensor *const *inputs, int output_count, wg_tensor **outputs,
-                   void *context) {
-    (void)input_count, (void)output_count;
-    outputs[0] = wg_gelu(wg_linear_op(inputs[0], *(wg_tensor **)context, NULL));
-    return outputs[0] ? 0 : -1;
-}
+FUNCTION(product, wg_gelu(wg_linear_op(x, *(wg_tensor **)context, NULL)))
 
 TEST(a_context_that_is_copied_may_be_another_for_each_call) {
     network net = network_new();
@@ -193,7 +188,7 @@ TEST(a_graph_serves_one_backward_pass_here_too) {
     wg_tensor *loss = network_loss(&net);
     wg_backward(loss, NULL);
     assert_no_error();
-    assert_fails(wg_backward(loss, NULL), WG_ERROR_GRADIENT, "retain_graph");
+    failed(wg_backward(loss, NULL), GRADIENT, "retain_graph");
 }
 
 /* Each block saves about five times its input. */
@@ -243,8 +238,7 @@ static int twice(int input_count, wg_tensor *const *inputs, int output_count, wg
 }
 
 static wg_tensor *leaf(double value) {
-    wg_tensor *x = wg_scalar(WG_F64, value);
-    wg_set_requires_grad(x, true);
+    wg_tensor *x = leaf_of(wg_scalar(WG_F64, value));
     return x;
 }
 
@@ -376,8 +370,8 @@ TEST(inputs_and_parameters_written_in_between_are_refused) {
         wg_tensor *x = leaf(0.3), *y, *gradient;
         ck_assert_int_eq(wg_activation_checkpoint(fickle_function, &f, 1, &x, 1, &y, NULL), 0);
         wg_fill_(which ? f.parameter : wg_detach(x), 1);
-        assert_fails(wg_grad(1, &y, NULL, 1, &x, NULL, &gradient), WG_ERROR_GRADIENT,
-                     which ? "operand 1 was written in place" : "input 0 was written in place");
+        failed(wg_grad(1, &y, NULL, 1, &x, NULL, &gradient), GRADIENT,
+               which ? "operand 1 was written in place" : "input 0 was written in place");
     }
 }
 
@@ -390,12 +384,11 @@ static int differentiates(int input_count, wg_tensor *const *inputs, int output_
 
 TEST(a_region_that_differentiates_itself_is_refused) {
     wg_tensor *x = leaf(0.3), *y = x;
-    assert_fails(wg_activation_checkpoint(differentiates, NULL, 1, &x, 1, &y, NULL),
-                 WG_ERROR_GRADIENT, "must not differentiate what it computes; exp");
+    failed(wg_activation_checkpoint(differentiates, NULL, 1, &x, 1, &y, NULL), GRADIENT,
+           "must not differentiate what it computes; exp");
     ck_assert_ptr_null(y);
     wg_fail(WG_ERROR_STATE, "test", "before");
-    assert_fails(wg_activation_checkpoint(twice, NULL, 1, &x, 1, &y, NULL), WG_ERROR_STATE,
-                 "before");
+    failed(wg_activation_checkpoint(twice, NULL, 1, &x, 1, &y, NULL), STATE, "before");
 }
 
 TEST(lack_of_memory_anywhere_is_an_error_and_no_leak) {

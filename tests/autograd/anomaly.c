@@ -10,6 +10,7 @@
 
 #include "tensor/ops.h"
 #include "tests/autograd/leaves.h"
+#include "tests/support/tensors.h"
 
 /* A caller with a symbol, which is not inlined. */
 wg_tensor *take_the_root(wg_tensor *x);
@@ -129,19 +130,9 @@ TEST(fused_ops_are_asked_as_a_whole) {
     BLAMED("layer_norm: (1, 3) f64", "its vjp made a NaN");
 }
 
-static int roots(int input_count, wg_tensor *const *inputs, int output_count, wg_tensor **outputs,
-                 void *context) {
-    (void)input_count, (void)output_count, (void)context;
-    outputs[0] = take_the_root(inputs[0]);
-    return outputs[0] ? 0 : -1;
-}
+FUNCTION(roots, take_the_root(x))
 
-static int losses(int input_count, wg_tensor *const *inputs, int output_count, wg_tensor **outputs,
-                  void *context) {
-    (void)input_count, (void)output_count;
-    outputs[0] = wg_cross_entropy(inputs[0], context, -100, NULL);
-    return outputs[0] ? 0 : -1;
-}
+FUNCTION(losses, wg_cross_entropy(x, context, -100, NULL))
 
 TEST(forward_mode_is_asked_too) {
     wg_tensor *x = leaf(4, 0), *v = wg_zeros_like(x), *tangent;

@@ -7,11 +7,11 @@
 #include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tests/autograd/leaves.h"
+#include "tests/support/tensors.h"
 
 /* A leaf of one element. */
 static wg_tensor *number(double value) {
-    wg_tensor *x = wg_full(WG_F64, WG_DIMS(1), value);
-    ck_assert_int_eq(wg_set_requires_grad(x, true), 0);
+    wg_tensor *x = leaf_of(wg_full(WG_F64, WG_DIMS(1), value));
     return x;
 }
 
@@ -83,16 +83,14 @@ TEST(a_chain_of_a_million_nodes_is_walked) {
 static void *train_alone(void *argument) {
     double *result = argument;
     wg_tensor *x = number(*result);
-    for (int step = 0; step < 200; step++) {
-        wg_scope scope;
-        wg_scope_begin(&scope);
-        wg_backward(sum(square(wg_add_scalar(x, -3))), NULL); /* minimum at 3 */
-        wg_set_grad_enabled(false);
-        wg_add_(x, wg_gradient(x), -0.1);
-        wg_set_grad_enabled(true);
-        wg_zero_grad(x);
-        wg_scope_end(&scope, NULL);
-    }
+    for (int step = 0; step < 200; step++)
+        IN_SCOPE() {
+            wg_backward(sum(square(wg_add_scalar(x, -3))), NULL); /* minimum at 3 */
+            wg_set_grad_enabled(false);
+            wg_add_(x, wg_gradient(x), -0.1);
+            wg_set_grad_enabled(true);
+            wg_zero_grad(x);
+        }
     *result = wg_error_pending() ? NAN : wg_item(x);
     return NULL; /* x is freed with the thread's root scope */
 }
@@ -170,13 +168,12 @@ TEST(a_broken_pass_loses_no_gradient_that_was_there) {
     for (int64_t n = 0; !done && n < 1000; n++) {
         wg_zero_grad(x);
         ck_assert_int_eq(wg_backward(sum(wg_mul_scalar(x, 10)), NULL), 0);
-        wg_scope scope;
-        wg_scope_begin(&scope);
-        wg_tensor *loss = wg_add(sum(x), sum(wg_exp(square(x))));
-        wg__alloc_fail_after(n);
-        done = wg_backward(loss, NULL) == 0;
-        wg__alloc_fail_after(-1);
-        wg_scope_end(&scope, NULL);
+        IN_SCOPE() {
+            wg_tensor *loss = wg_add(sum(x), sum(wg_exp(square(x))));
+            wg__alloc_fail_after(n);
+            done = wg_backward(loss, NULL) == 0;
+            wg__alloc_fail_after(-1);
+        }
         if (!done)
             assert_error(WG_ERROR_MEMORY, "");
         ck_assert_msg(wg_gradient(x), "allocation %lld failed, and the gradient is gone",

@@ -4,14 +4,14 @@
 #include "autograd/autograd.h"
 #include "base/alloc.h"
 #include "tensor/ops.h"
+#include "tests/support/tensors.h"
 
 wg_tensor *vector(double first, double second) {
-    return wg_from_array(WG_F64, WG_DIMS(2), (double[]){first, second});
+    return numbers(first, second);
 }
 
 wg_tensor *leaf(double first, double second) {
-    wg_tensor *x = vector(first, second);
-    ck_assert_int_eq(wg_set_requires_grad(x, true), 0);
+    wg_tensor *x = leaf_of(vector(first, second));
     return x;
 }
 

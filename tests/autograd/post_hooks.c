@@ -5,7 +5,7 @@
 #include "autograd/internal.h"
 #include "tensor/ops.h"
 #include "tests/autograd/leaves.h"
-#include "tests/support/testing.h"
+#include "tests/support/tensors.h"
 
 /* The calls of a hook. */
 typedef struct record {
@@ -153,7 +153,7 @@ TEST(a_removed_hook_is_called_no_more_and_may_remove_itself) {
     ck_assert_int_eq(wg_remove_hook(x, id), 0);
     wg_backward(sum(wg_mul(x, x)), NULL);
     ck_assert_int_eq(twice.calls, 2);
-    assert_fails(wg_remove_hook(x, once.id), WG_ERROR_ARGUMENT, "no hook");
+    failed(wg_remove_hook(x, once.id), ARGUMENT, "no hook");
 }
 
 TEST(a_hook_outlives_the_handle_that_it_was_registered_for) {
@@ -203,8 +203,7 @@ static int64_t peak_of_backward(wg_post_accumulate_grad_hook hook) {
     wg_scope_begin(&scope);
     wg_tensor *x = wg_ones(WG_F32, WG_DIMS(1, SIDE));
     for (int i = 0; i < LAYERS; i++) {
-        wg_tensor *w = wg_full(WG_F32, WG_DIMS(SIDE, SIDE), 0.001);
-        wg_set_requires_grad(w, true);
+        wg_tensor *w = leaf_of(wg_full(WG_F32, WG_DIMS(SIDE, SIDE), 0.001));
         if (hook)
             wg_register_post_accumulate_grad_hook(w, hook, NULL);
         x = wg_matmul(x, w);
@@ -228,12 +227,11 @@ TEST(what_still_needs_the_leaf_as_it_was_is_an_error) {
     wg_tensor *x = leaf(1, 2), *w = leaf(3, 4);
     wg_register_post_accumulate_grad_hook(x, descend, NULL);
     wg_tensor *y = wg_mul(w, wg_detach(x)); /* the result has no edge to x */
-    assert_fails(wg_backward(sum(wg_mul(wg_exp(y), x)), NULL), WG_ERROR_GRADIENT,
-                 "was written in place after it was saved");
+    failed(wg_backward(sum(wg_mul(wg_exp(y), x)), NULL), GRADIENT,
+           "was written in place after it was saved");
     y = wg_exp(wg_mul(x, w));
     ck_assert_int_eq(wg_backward(sum(y), &(wg_backward_options){.retain_graph = true}), 0);
-    assert_fails(wg_backward(sum(y), NULL), WG_ERROR_GRADIENT,
-                 "was written in place after it was saved");
+    failed(wg_backward(sum(y), NULL), GRADIENT, "was written in place after it was saved");
 }
 
 /* exp(x) w + b: the last op saves nothing, so backward needs no second run for it. */
@@ -266,19 +264,14 @@ TEST(a_recomputed_function_runs_again_before_its_leaves_are_written) {
 }
 
 /* exp(x + b), where b has no edge: the output that exp saves is computed from b. */
-static int shifted(int input_count, wg_tensor *const *inputs, int output_count, wg_tensor **outputs,
-                   void *context) {
-    (void)input_count, (void)output_count;
-    outputs[0] = wg_exp(wg_add(inputs[0], wg_detach(context)));
-    return outputs[0] ? 0 : -1;
-}
+FUNCTION(shifted, wg_exp(wg_add(x, wg_detach(context))))
 
 TEST(a_recomputed_function_that_needs_the_leaf_as_it_was_is_an_error) {
     wg_tensor *x = leaf(1, 2), *b = leaf(3, 4), *y;
     wg_register_post_accumulate_grad_hook(b, descend, NULL);
     wg_activation_checkpoint(shifted, b, 1, &x, 1, &y, NULL);
-    assert_fails(wg_backward(sum(wg_mul(y, b)), NULL), WG_ERROR_GRADIENT,
-                 "written in place between the first run");
+    failed(wg_backward(sum(wg_mul(y, b)), NULL), GRADIENT,
+           "written in place between the first run");
 }
 
 /* ---- What goes wrong ---- */
@@ -300,10 +293,10 @@ TEST(a_hook_that_fails_stops_the_pass_and_the_gradient_stays) {
 
 TEST(only_leaves_that_want_a_gradient_have_them) {
     wg_tensor *x = leaf(1, 2);
-    assert_fails(wg_register_post_accumulate_grad_hook(wg_exp(x), watch, NULL), WG_ERROR_GRADIENT,
-                 "was computed by exp; only leaves keep a gradient");
-    assert_fails(wg_register_post_accumulate_grad_hook(wg_detach(x), watch, NULL),
-                 WG_ERROR_GRADIENT, "requires no gradient");
+    failed(wg_register_post_accumulate_grad_hook(wg_exp(x), watch, NULL), GRADIENT,
+           "was computed by exp; only leaves keep a gradient");
+    failed(wg_register_post_accumulate_grad_hook(wg_detach(x), watch, NULL), GRADIENT,
+           "requires no gradient");
     ck_assert_int_eq(wg_register_post_accumulate_grad_hook(NULL, watch, NULL), -1);
 }
 

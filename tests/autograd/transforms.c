@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "tensor/ops.h"
-#include "tests/support/testing.h"
+#include "tests/support/tensors.h"
 
 /* ---- Helpers ---- */
 
@@ -146,7 +146,7 @@ static int repeated_cubes(int input_count, wg_tensor *const *inputs, int output_
 
 TEST(a_jacobian_with_few_inputs_is_made_in_forward_mode) {
     counted of = {.copies = 2};
-    wg_tensor *x = vector(2, (double[]){1, 2}), *jacobian;
+    wg_tensor *x = numbers(1, 2), *jacobian;
     ck_assert_int_eq(wg_jacobian(repeated_cubes, &of, 1, &x, 1, NULL, &jacobian), 0);
     const double expected[] = {3, 0, 0, 12, 3, 0, 0, 12};
     assert_close(jacobian, wg_from_array(WG_F64, WG_DIMS(4, 2), expected), 1e-12, 0);
@@ -155,7 +155,7 @@ TEST(a_jacobian_with_few_inputs_is_made_in_forward_mode) {
 
 TEST(a_square_jacobian_is_made_in_reverse_mode) {
     counted of = {.copies = 1};
-    wg_tensor *x = vector(2, (double[]){1, 2}), *jacobian;
+    wg_tensor *x = numbers(1, 2), *jacobian;
     ck_assert_int_eq(wg_jacobian(repeated_cubes, &of, 1, &x, 1, NULL, &jacobian), 0);
     assert_close(jacobian, wg_from_array(WG_F64, WG_DIMS(2, 2), (double[]){3, 0, 0, 12}), 1e-12, 0);
     ck_assert_int_eq(of.runs, 1);
@@ -166,13 +166,12 @@ TEST(a_square_jacobian_is_made_in_reverse_mode) {
 TEST(a_recorded_jacobian_can_be_differentiated) {
     for (int copies = 1; copies <= 2; copies++) {
         counted of = {.copies = copies};
-        wg_tensor *x = vector(2, (double[]){1, 2}), *jacobian;
+        wg_tensor *x = numbers(1, 2), *jacobian;
         wg_set_requires_grad(x, true);
         ck_assert_int_eq(wg_jacobian(repeated_cubes, &of, 1, &x, 1, &recorded, &jacobian), 0);
         wg_backward(sum(wg_mul(jacobian, jacobian)), NULL);
         assert_no_error();
-        assert_close(wg_gradient(x), vector(2, (double[]){36.0 * copies, 288.0 * copies}), 1e-12,
-                     0);
+        assert_close(wg_gradient(x), numbers(36.0 * copies, 288.0 * copies), 1e-12, 0);
         ck_assert_int_eq(wg_jacobian(repeated_cubes, &of, 1, &x, 1, NULL, &jacobian), 0);
         ck_assert(!wg_requires_grad(jacobian));
     }
@@ -189,7 +188,7 @@ static int chosen(int input_count, wg_tensor *const *inputs, int output_count, w
 }
 
 TEST(what_has_no_derivatives_has_no_jacobian_and_what_is_constant_a_zero_one) {
-    wg_tensor *x = vector(3, (double[]){1, 2, 3});
+    wg_tensor *x = numbers(1, 2, 3);
     wg_tensor *index = wg_from_array(WG_I64, WG_DIMS(2), (int64_t[]){2, 0});
     wg_tensor *inputs[] = {x, index, NULL}, *jacobians[9];
     ck_assert_int_eq(wg_jacobian(chosen, NULL, 3, inputs, 3, NULL, jacobians), 0);
@@ -200,12 +199,7 @@ TEST(what_has_no_derivatives_has_no_jacobian_and_what_is_constant_a_zero_one) {
         ck_assert((k == 0 || k == 6) == (jacobians[k] != NULL));
 }
 
-static int itself(int input_count, wg_tensor *const *inputs, int output_count, wg_tensor **outputs,
-                  void *context) {
-    (void)input_count, (void)output_count, (void)context;
-    outputs[0] = inputs[0];
-    return 0;
-}
+FUNCTION(itself, x)
 
 /* (2 x) cut to 8 elements, and the sum of x. */
 static int cut_and_sum(int input_count, wg_tensor *const *inputs, int output_count,
@@ -232,8 +226,8 @@ TEST(the_jacobian_of_what_has_no_elements) {
 
 TEST(a_jacobian_of_more_than_eight_dimensions_is_refused) {
     wg_tensor *x = wg_ones(WG_F64, WG_DIMS(1, 1, 1, 1, 2)), *jacobian = x;
-    assert_fails(wg_jacobian(itself, NULL, 1, &x, 1, NULL, &jacobian), WG_ERROR_SHAPE,
-                 "10 dimensions; there are at most 8");
+    failed(wg_jacobian(itself, NULL, 1, &x, 1, NULL, &jacobian), SHAPE,
+           "10 dimensions; there are at most 8");
     ck_assert_ptr_null(jacobian);
 }
 
@@ -241,45 +235,33 @@ TEST(a_jacobian_of_more_than_eight_dimensions_is_refused) {
 
 TEST(a_vjp_leaves_the_gradients_of_leaves_alone) {
     counted of = {.copies = 1};
-    wg_tensor *x = vector(2, (double[]){1, 2}), *gradient, *y;
-    wg_tensor *v = vector(2, (double[]){1, 10});
+    wg_tensor *x = numbers(1, 2), *gradient, *y;
+    wg_tensor *v = numbers(1, 10);
     wg_set_requires_grad(x, true);
     ck_assert_int_eq(wg_vjp(repeated_cubes, &of, 1, &x, 1, &v, NULL, &y, &gradient), 0);
-    assert_close(gradient, vector(2, (double[]){3, 120}), 1e-12, 0);
+    assert_close(gradient, numbers(3, 120), 1e-12, 0);
     ck_assert(!wg_gradient(x) && !wg_requires_grad(y) && !wg_requires_grad(gradient));
-    assert_fails(wg_vjp(repeated_cubes, &of, 1, &x, 1, NULL, NULL, &y, &gradient), WG_ERROR_SHAPE,
-                 "cotangent");
+    failed(wg_vjp(repeated_cubes, &of, 1, &x, 1, NULL, NULL, &y, &gradient), SHAPE, "cotangent");
     ck_assert(!y && !gradient);
 }
 
 /* sum a x^3, where the parameter a is not an input. */
-static int weighted_cubes(int input_count, wg_tensor *const *inputs, int output_count,
-                          wg_tensor **outputs, void *context) {
-    (void)input_count;
-    outputs[0] = sum(wg_mul(context, cube(inputs[0])));
-    return status_of(outputs, output_count);
-}
+FUNCTION(weighted_cubes, sum(wg_mul(context, cube(x))))
 
 TEST(parameters_that_are_no_inputs_take_gradients_of_recorded_results) {
-    wg_tensor *x = vector(2, (double[]){1, 2}), *v = vector(2, (double[]){1, 10}), *product;
-    wg_tensor *a = vector(2, (double[]){5, 7});
-    wg_set_requires_grad(a, true);
+    wg_tensor *x = numbers(1, 2), *v = numbers(1, 10), *product;
+    wg_tensor *a = leaf_of(numbers(5, 7));
     ck_assert_int_eq(wg_hvp(weighted_cubes, a, 1, &x, &v, &recorded, NULL, &product), 0);
-    assert_close(wg_detach(product), vector(2, (double[]){30, 840}), 1e-12, 0);
+    assert_close(wg_detach(product), numbers(30, 840), 1e-12, 0);
     wg_backward(sum(product), NULL); /* of sum 6 a x v */
-    assert_close(wg_gradient(a), vector(2, (double[]){6, 120}), 1e-12, 0);
+    assert_close(wg_gradient(a), numbers(6, 120), 1e-12, 0);
     ck_assert(!wg_requires_grad(x));
 }
 
-static int linear(int input_count, wg_tensor *const *inputs, int output_count, wg_tensor **outputs,
-                  void *context) {
-    (void)input_count, (void)context;
-    outputs[0] = wg_add(sum(inputs[0]), sum(inputs[1]));
-    return status_of(outputs, output_count);
-}
+FUNCTION(linear, wg_add(sum(x), sum(inputs[1])))
 
 TEST(the_second_derivatives_of_a_linear_function_are_zero) {
-    wg_tensor *inputs[] = {vector(2, (double[]){1, 2}), wg_scalar(WG_F64, 3)}, *found[4];
+    wg_tensor *inputs[] = {numbers(1, 2), wg_scalar(WG_F64, 3)}, *found[4];
     wg_tensor *vectors[] = {NULL, wg_scalar(WG_F64, 1)};
     ck_assert_int_eq(wg_hvp(linear, NULL, 2, inputs, vectors, NULL, NULL, found), 0);
     assert_close(found[0], wg_zeros(WG_F64, WG_DIMS(2)), 0, 0);
@@ -290,36 +272,29 @@ TEST(the_second_derivatives_of_a_linear_function_are_zero) {
 }
 
 TEST(a_null_vector_of_a_hessian_product_stands_for_zero) {
-    wg_tensor *inputs[] = {vector(2, (double[]){1, 2}), vector(2, (double[]){3, 4})};
-    wg_tensor *vectors[] = {NULL, vector(2, (double[]){1, 1})}, *found[2];
+    wg_tensor *inputs[] = {numbers(1, 2), numbers(3, 4)};
+    wg_tensor *vectors[] = {NULL, numbers(1, 1)}, *found[2];
     ck_assert_int_eq(wg_hvp(weighted_cubes, inputs[1], 1, inputs, vectors + 1, NULL, NULL, found),
                      0);
-    assert_close(found[0], vector(2, (double[]){18, 48}), 1e-12, 0);
+    assert_close(found[0], numbers(18, 48), 1e-12, 0);
     ck_assert_int_eq(wg_hvp(weighted_cubes, inputs[1], 1, inputs, vectors, NULL, NULL, found), 0);
     assert_close(found[0], wg_zeros(WG_F64, WG_DIMS(2)), 0, 0);
 }
 
 TEST(a_hessian_is_of_one_output_of_one_element) {
     counted of = {.copies = 1};
-    wg_tensor *x = vector(2, (double[]){1, 2}), *found = x, *value = x;
-    assert_fails(wg_hvp(repeated_cubes, &of, 1, &x, &x, NULL, &value, &found), WG_ERROR_SHAPE,
-                 "more than one element");
+    wg_tensor *x = numbers(1, 2), *found = x, *value = x;
+    failed(wg_hvp(repeated_cubes, &of, 1, &x, &x, NULL, &value, &found), SHAPE,
+           "more than one element");
     ck_assert(!found && !value);
-    assert_fails(wg_hessian(repeated_cubes, &of, 1, &x, NULL, &found), WG_ERROR_SHAPE,
-                 "more than one element");
+    failed(wg_hessian(repeated_cubes, &of, 1, &x, NULL, &found), SHAPE, "more than one element");
     wg_tensor *v = wg_scalar(WG_F64, 1);
-    assert_fails(wg_hvp(weighted_cubes, x, 1, &x, &v, NULL, &value, &found), WG_ERROR_SHAPE,
-                 "() f64");
+    failed(wg_hvp(weighted_cubes, x, 1, &x, &v, NULL, &value, &found), SHAPE, "() f64");
 }
 
 /* ---- Nesting, to the fourth order ---- */
 
-static int gaussian(int input_count, wg_tensor *const *inputs, int output_count,
-                    wg_tensor **outputs, void *context) {
-    (void)input_count, (void)context;
-    outputs[0] = wg_exp(wg_mul(inputs[0], inputs[0]));
-    return status_of(outputs, output_count);
-}
+FUNCTION(gaussian, wg_exp(wg_mul(x, x)))
 
 typedef struct nested {
     const char *modes; /* from the outside in: 'f' jvp, 'r' vjp, 'j' Jacobian, 'h' Hessian,

@@ -8,7 +8,7 @@
 
 #include "tensor/easy.h"
 #include "tensor/ops.h"
-#include "tests/support/testing.h"
+#include "tests/support/tensors.h"
 
 enum { SAMPLES = 3 };
 
@@ -36,10 +36,6 @@ static bool is_partly_refused(const wg_op *op) {
         if (strcmp(partly[i], op->name) == 0)
             return true;
     return false;
-}
-
-static const char *op_name(int index) {
-    return wg_op_at(index)->name;
 }
 
 typedef struct sampled {
@@ -326,8 +322,7 @@ TEST(a_gradient_goes_through_gradients_of_samples) {
     const case_of_net c = new_case();
     wg_tensor *gradients[2];
     for (int by_vmap = 0; by_vmap < 2; by_vmap++) {
-        wg_tensor *u = wg_clone(c.u);
-        wg_set_requires_grad(u, true);
+        wg_tensor *u = leaf_of(wg_clone(c.u));
         wg_tensor *loss = squares_of_gradients(c.x, u, c.v, by_vmap);
         ck_assert_int_eq(wg_grad(1, &loss, NULL, 1, &u, NULL, &gradients[by_vmap]), 0);
     }
@@ -385,12 +380,7 @@ static int ensemble(int input_count, wg_tensor *const *inputs, int output_count,
 }
 
 /* x x, where the second x is a constant. */
-static int half_constant(int input_count, wg_tensor *const *inputs, int output_count,
-                         wg_tensor **outputs, void *context) {
-    (void)input_count, (void)output_count, (void)context;
-    outputs[0] = wg_mul(inputs[0], wg_detach(inputs[0]));
-    return outputs[0] ? 0 : -1;
-}
+FUNCTION(half_constant, wg_mul(x, wg_detach(x)))
 
 TEST(what_a_function_detaches_is_constant_around_vmap) {
     const case_of_net c = new_case();
@@ -453,69 +443,41 @@ static int reads(int input_count, wg_tensor *const *inputs, int output_count, wg
 TEST(elements_of_one_sample_cannot_be_read) {
     wg_tensor *x = wg_ones(WG_F64, WG_DIMS(4)), *y;
     ck_assert_int_eq(wg_vmap(reads, NULL, 1, &x, NULL, 1, &y), -1);
-    assert_null(y, WG_ERROR_STATE, "stands for one sample of wg_vmap");
+    refused(y, STATE, "stands for one sample of wg_vmap");
 }
 
 TEST(inputs_that_do_not_fit_are_refused) {
     wg_tensor *inputs[] = {wg_ones(WG_F64, WG_DIMS(4)), wg_ones(WG_F64, WG_DIMS(5))}, *y;
-    assert_fails(wg_vmap(reads, NULL, 2, inputs, NULL, 1, &y), WG_ERROR_SHAPE,
-                 "axis 0 of input 1 has 5 samples; an earlier input has 4");
-    assert_fails(wg_vmap(reads, NULL, 2, inputs, (int[]){0, 1}, 1, &y), WG_ERROR_INDEX, "vmap");
-    assert_fails(wg_vmap(reads, NULL, 2, inputs, (int[]){WG_UNBATCHED, WG_UNBATCHED}, 1, &y),
-                 WG_ERROR_ARGUMENT, "no input is batched");
+    failed(wg_vmap(reads, NULL, 2, inputs, NULL, 1, &y), SHAPE,
+           "axis 0 of input 1 has 5 samples; an earlier input has 4");
+    failed(wg_vmap(reads, NULL, 2, inputs, (int[]){0, 1}, 1, &y), INDEX, "vmap");
+    failed(wg_vmap(reads, NULL, 2, inputs, (int[]){WG_UNBATCHED, WG_UNBATCHED}, 1, &y), ARGUMENT,
+           "no input is batched");
 }
 
-static int wrong_shapes(int input_count, wg_tensor *const *inputs, int output_count,
-                        wg_tensor **outputs, void *context) {
-    (void)input_count, (void)output_count, (void)context;
-    outputs[0] = wg_add(inputs[0], wg_ones(WG_F64, WG_DIMS(3)));
-    return outputs[0] ? 0 : -1;
-}
+FUNCTION(wrong_shapes, wg_add(x, wg_ones(WG_F64, WG_DIMS(3))))
 
 TEST(errors_show_the_shapes_of_one_sample) {
     wg_tensor *x = wg_ones(WG_F64, WG_DIMS(4, 2)), *y;
-    assert_fails(wg_vmap(wrong_shapes, NULL, 1, &x, NULL, 1, &y), WG_ERROR_SHAPE,
-                 "add: (2) f64 x (3) f64");
+    failed(wg_vmap(wrong_shapes, NULL, 1, &x, NULL, 1, &y), SHAPE, "add: (2) f64 x (3) f64");
 }
 
 /* ---- Against torch.func: vmap of a function, of its Jacobian and of a Hessian. The functions are
  * those of tests/fixtures/vmap.py. ---- */
 
-static wg_tensor *square3(wg_tensor *x) {
-    return wg_reshape(x, WG_DIMS(3, 3));
-}
-
-static wg_tensor *shifted(wg_tensor *x) {
-    return wg_add(square3(x), wg_mul_scalar(wg_eye(WG_F64, 3, 3), 4));
-}
-
-static wg_tensor *of_softmax(wg_tensor *x) {
-    return wg_softmax(square3(x), 1);
-}
-
-static wg_tensor *of_logsumexp(wg_tensor *x) {
-    return wg_logsumexp(square3(x), WG_DIMS(0), false);
-}
-
-static wg_tensor *of_layer_norm(wg_tensor *x) {
-    return wg_layer_norm_op(square3(x), NULL, NULL, 1e-5);
-}
-
-static wg_tensor *of_matmul(wg_tensor *x) {
-    return wg_tanh(wg_matmul(square3(x), wg_transpose(square3(x), 0, 1)));
-}
-
-static wg_tensor *of_cumsum(wg_tensor *x) {
-    return wg_cumsum(wg_sin(x), 0);
-}
-
-static wg_tensor *of_prod(wg_tensor *x) {
-    return wg_prod(square3(x), WG_DIMS(1), false);
-}
-
-static wg_tensor *of_norm(wg_tensor *x) {
-    return wg_norm(square3(x), 2, WG_DIMS(1), false);
-}
+#define OF_X(NAME, ...)                                                                            \
+    static wg_tensor *NAME(wg_tensor *x) {                                                         \
+        return __VA_ARGS__;                                                                        \
+    }
+OF_X(square3, wg_reshape(x, WG_DIMS(3, 3)))
+OF_X(shifted, wg_add(square3(x), wg_mul_scalar(wg_eye(WG_F64, 3, 3), 4)))
+OF_X(of_softmax, wg_softmax(square3(x), 1))
+OF_X(of_logsumexp, wg_logsumexp(square3(x), WG_DIMS(0), false))
+OF_X(of_layer_norm, wg_layer_norm_op(square3(x), NULL, NULL, 1e-5))
+OF_X(of_matmul, wg_tanh(wg_matmul(square3(x), wg_transpose(square3(x), 0, 1))))
+OF_X(of_cumsum, wg_cumsum(wg_sin(x), 0))
+OF_X(of_prod, wg_prod(square3(x), WG_DIMS(1), false))
+OF_X(of_norm, wg_norm(square3(x), 2, WG_DIMS(1), false))
 
 static wg_tensor *of_sort(wg_tensor *x) {
     wg_tensor *values = NULL;
@@ -551,10 +513,8 @@ static wg_tensor *of_conv2d(wg_tensor *x) {
     return wg_tanh(wg_conv_op(image, weight, NULL, &(wg_conv_options){.stride = {2, 2}}));
 }
 
-static wg_tensor *of_max_pool2d(wg_tensor *x) {
-    return wg_square(wg_max_pool(wg_reshape(x, WG_DIMS(1, 1, 4, 4)),
-                                 &(wg_pool_options){.kernel = {2, 2}}, NULL));
-}
+OF_X(of_max_pool2d, wg_square(wg_max_pool(wg_reshape(x, WG_DIMS(1, 1, 4, 4)),
+                                          &(wg_pool_options){.kernel = {2, 2}}, NULL)))
 
 static wg_tensor *of_attention(wg_tensor *x) {
     wg_tensor *all = wg_reshape(x, WG_DIMS(3, 1, 1, 3, 2));
@@ -580,12 +540,7 @@ static const char *function_name(int index) {
     return functions[index].name;
 }
 
-static int value_of(int input_count, wg_tensor *const *inputs, int output_count,
-                    wg_tensor **outputs, void *context) {
-    (void)input_count, (void)output_count;
-    outputs[0] = ((const of_torch *)context)->function(inputs[0]);
-    return outputs[0] ? 0 : -1;
-}
+FUNCTION(value_of, ((const of_torch *)context)->function(x))
 
 static int squares_of(int input_count, wg_tensor *const *inputs, int output_count,
                       wg_tensor **outputs, void *context) {

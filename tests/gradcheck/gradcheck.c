@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tests/gradcheck/sound.h"
-#include "tests/support/testing.h"
+#include "tests/support/tensors.h"
 #include "gradcheck/check.h"
 #include "gradcheck/internal.h"
 
@@ -47,10 +47,7 @@ TEST(right_ops_pass_in_f32) {
 /* ---- Functions ---- */
 
 static wg_tensor *leaf(int rows, int columns) {
-    wg_generator generator = {.seed = 7};
-    wg_tensor *x = wg_randn(&generator, WG_F64, WG_DIMS(rows, columns));
-    wg_set_requires_grad(x, true);
-    return x;
+    return leaf_of(normal(7, WG_F64, WG_DIMS(rows, columns)));
 }
 
 /* sum of tanh(a) b over rows, and a itself times 3 */
@@ -63,8 +60,7 @@ static int two_outputs(int input_count, wg_tensor *const *inputs, int output_cou
 }
 
 TEST(a_function_of_two_inputs_and_outputs_passes) {
-    wg_tensor *inputs[] = {leaf(2, 3), wg_mul_scalar(wg_detach(leaf(2, 3)), 2)};
-    wg_set_requires_grad(inputs[1], true);
+    wg_tensor *inputs[] = {leaf(2, 3), leaf_of(wg_mul_scalar(wg_detach(leaf(2, 3)), 2))};
     wg_gradcheck_report report;
     ck_assert_int_eq(wg_gradcheck(two_outputs, NULL, 2, inputs, 2, &second_order, &report), 0);
     ck_assert_int_eq(report.compared, 12 + (12 + 3 + 6));
@@ -81,8 +77,8 @@ TEST(only_inputs_that_want_a_gradient_are_moved) {
 TEST(nothing_compared_is_a_failure) {
     wg_tensor *unwanted[] = {wg_detach(leaf(2, 3)), wg_detach(leaf(2, 3))};
     wg_gradcheck_report report;
-    assert_fails(wg_gradcheck(two_outputs, NULL, 2, unwanted, 2, NULL, &report), WG_ERROR_GRADIENT,
-                 "nothing was compared");
+    failed(wg_gradcheck(two_outputs, NULL, 2, unwanted, 2, NULL, &report), GRADIENT,
+           "nothing was compared");
     wg_tensor *empty[] = {leaf(0, 3), leaf(0, 3)};
     ck_assert_int_eq(wg_gradcheck(two_outputs, NULL, 2, empty, 2, NULL, &report), -1);
     ck_assert(!report.passed);
@@ -97,13 +93,7 @@ static int spoilt_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **g
     return 0;
 }
 
-static int sum_of_squares(int input_count, wg_tensor *const *inputs, int output_count,
-                          wg_tensor **outputs, void *context) {
-    (void)input_count, (void)output_count;
-    wg_tensor *right = wg_mul(inputs[0], inputs[0]);
-    outputs[0] = wg_add(right, wg_apply_one(context, 1, &inputs[1], NULL));
-    return 0;
-}
+FUNCTION(sum_of_squares, wg_add(wg_mul(x, x), wg_apply_one(context, 1, &inputs[1], NULL)))
 
 TEST(the_report_names_the_coordinate_and_both_values) {
     wg_op op = square_op(spoilt_vjp);
@@ -137,8 +127,7 @@ TEST(inputs_are_left_as_they_were) {
 TEST(views_are_moved_where_they_lie) {
     wg_tensor *base = wg_detach(leaf(3, 4));
     wg_tensor *x = wg_slice(wg_transpose(base, 0, 1), 0, WG_END, WG_END, -2);
-    wg_set_requires_grad(x, true);
-    wg_tensor *inputs[] = {x, leaf(2, 3)};
+    wg_tensor *inputs[] = {leaf_of(x), leaf(2, 3)};
     wg_gradcheck_report report;
     ck_assert_int_eq(wg_gradcheck(two_outputs, NULL, 2, inputs, 2, NULL, &report), 0);
     ck_assert_int_eq(report.compared, 12);
@@ -148,20 +137,14 @@ TEST(an_input_with_two_elements_at_one_address_is_refused) {
     wg_tensor *const views[] = {wg_expand(wg_detach(leaf(1, 3)), WG_DIMS(2, 3)),
                                 wg_unfold(wg_select(wg_detach(leaf(1, 4)), 0, 0), 0, 3, 1)};
     for (size_t i = 0; i < WG_COUNT(views); i++) {
-        wg_set_requires_grad(views[i], true);
-        wg_tensor *inputs[] = {leaf(2, 3), views[i]};
-        assert_fails(wg_gradcheck(two_outputs, NULL, 2, inputs, 2, NULL, NULL), WG_ERROR_GRADIENT,
-                     "elements of input 1 share an address");
+        wg_tensor *inputs[] = {leaf(2, 3), leaf_of(views[i])};
+        failed(wg_gradcheck(two_outputs, NULL, 2, inputs, 2, NULL, NULL), GRADIENT,
+               "elements of input 1 share an address");
     }
 }
 
 /* A function with a parameter that is not among its arguments, as a module has. */
-static int closure(int input_count, wg_tensor *const *inputs, int output_count, wg_tensor **outputs,
-                   void *context) {
-    (void)input_count, (void)inputs, (void)output_count;
-    outputs[0] = wg_exp(context);
-    return 0;
-}
+FUNCTION(closure, wg_exp(context))
 
 TEST(a_parameter_behind_the_function_is_checked) {
     wg_tensor *parameter = leaf(2, 2);
@@ -170,39 +153,23 @@ TEST(a_parameter_behind_the_function_is_checked) {
     ck_assert_int_eq(report.compared, 12);
 }
 
-static int never_twice_the_same(int input_count, wg_tensor *const *inputs, int output_count,
-                                wg_tensor **outputs, void *context) {
-    (void)input_count, (void)output_count;
-    outputs[0] = wg_mul_scalar(inputs[0], ++*(int *)context);
-    return 0;
-}
+FUNCTION(never_twice_the_same, wg_mul_scalar(x, ++*(int *)context))
 
 TEST(a_function_with_two_results_for_one_input_is_refused) {
     int calls = 0;
     wg_tensor *x = leaf(2, 2);
-    assert_fails(wg_gradcheck(never_twice_the_same, &calls, 1, &x, 1, NULL, NULL),
-                 WG_ERROR_GRADIENT, "two results");
+    failed(wg_gradcheck(never_twice_the_same, &calls, 1, &x, 1, NULL, NULL), GRADIENT,
+           "two results");
 }
 
-static int detached(int input_count, wg_tensor *const *inputs, int output_count,
-                    wg_tensor **outputs, void *context) {
-    (void)input_count, (void)output_count, (void)context;
-    outputs[0] = wg_exp(wg_detach(inputs[0]));
-    return 0;
-}
+FUNCTION(detached, wg_exp(wg_detach(x)))
 
 TEST(an_output_that_hides_its_gradient_is_caught) {
     wg_tensor *x = leaf(2, 2);
-    assert_fails(wg_gradcheck(detached, NULL, 1, &x, 1, NULL, NULL), WG_ERROR_GRADIENT,
-                 "analytic 0");
+    failed(wg_gradcheck(detached, NULL, 1, &x, 1, NULL, NULL), GRADIENT, "analytic 0");
 }
 
-static int misshapen(int input_count, wg_tensor *const *inputs, int output_count,
-                     wg_tensor **outputs, void *context) {
-    (void)input_count, (void)output_count, (void)context;
-    outputs[0] = wg_add(inputs[0], inputs[1]);
-    return outputs[0] ? 0 : -1;
-}
+FUNCTION(misshapen, wg_add(x, inputs[1]))
 
 TEST(a_function_that_fails_gives_its_reason) {
     wg_tensor *inputs[] = {leaf(2, 3), leaf(4, 5)};
@@ -228,8 +195,7 @@ TEST(a_pending_error_is_left_alone) {
 TEST(an_order_beyond_two_is_refused) {
     wg_tensor *inputs[] = {leaf(2, 3), leaf(2, 3)};
     wg_gradcheck_options third = {.order = 3};
-    assert_fails(wg_gradcheck(two_outputs, NULL, 2, inputs, 2, &third, NULL), WG_ERROR_GRADIENT,
-                 "order 3");
+    failed(wg_gradcheck(two_outputs, NULL, 2, inputs, 2, &third, NULL), GRADIENT, "order 3");
 }
 
 TEST(the_check_works_while_recording_is_off) {
@@ -247,15 +213,8 @@ static int vjp_null(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gra
     return 0;
 }
 
-static int vjp_of_half(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg_mul(call->inputs[0], cotangents[0]);
-    return 0;
-}
-
-static int vjp_wrong(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg_mul(wg_exp(call->inputs[0]), cotangents[0]);
-    return 0;
-}
+VJP(vjp_of_half, wg_mul(x, g))
+VJP(vjp_wrong, wg_mul(wg_exp(x), g))
 
 /* Reads memory as if it were contiguous. */
 static int forward_without_strides(wg_call *call) {
@@ -266,26 +225,20 @@ static int forward_without_strides(wg_call *call) {
     return 0;
 }
 
-static int random_forward(wg_call *call) {
-    wg_tensor *noise =
-        wg_randn(NULL, WG_F64, call->input_specs[0].ndim, call->input_specs[0].shape);
-    return wg_copy_(call->outputs[0], wg_add(call->inputs[0], noise));
-}
+FORWARD(random_forward,
+        wg_add(x, wg_randn(NULL, WG_F64, call->input_specs[0].ndim, call->input_specs[0].shape)))
 
 TEST(a_function_has_no_constants_but_its_ops_have) {
     wg_op op = square_op(vjp_of_half);
     wg_tensor *inputs[] = {leaf(2, 3), leaf(2, 3)};
-    assert_fails(wg_gradcheck(sum_of_squares, &op, 2, inputs, 1, NULL, NULL), WG_ERROR_GRADIENT,
-                 "Look at the vjp of each op in it, which wg_gradcheck_op");
+    failed(wg_gradcheck(sum_of_squares, &op, 2, inputs, 1, NULL, NULL), GRADIENT,
+           "Look at the vjp of each op in it, which wg_gradcheck_op");
 }
 
 /* ---- The second order ---- */
 
 /* Correct, but not differentiable again: the path through x is cut. */
-static int vjp_cut(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    gradients[0] = wg_mul(wg_mul_scalar(wg_detach(call->inputs[0]), 2), cotangents[0]);
-    return 0;
-}
+VJP(vjp_cut, wg_mul(wg_mul_scalar(wg_detach(x), 2), g))
 
 TEST(a_vjp_that_cuts_the_graph_is_caught_by_default) {
     assert_caught(square_op(vjp_cut), WG_DIAGNOSIS_CUT, "order 2: ");
@@ -310,17 +263,12 @@ TEST(a_recorded_backward_with_another_gradient_is_named) {
 
 /* ---- Forward mode ---- */
 
-static int jvp_of_half(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents) {
-    output_tangents[0] = wg_mul(call->inputs[0], tangents[0]);
-    return 0;
-}
-
 TEST(a_wrong_jvp_is_caught_when_forward_mode_is_asked) {
     static const wg_gradcheck_options forward = {.forward = true};
     wg_op op = square_op(square_vjp);
     op.jvp = square_jvp;
     ck_assert(assert_passes(op, &forward).forward);
-    op.jvp = jvp_of_half;
+    op.jvp = vjp_of_half;
     assert_caught_with(op, &forward, WG_DIAGNOSIS_JVP, "forward = 0.5 * numeric");
 }
 
@@ -329,9 +277,7 @@ TEST(a_wrong_jvp_is_caught_when_forward_mode_is_asked) {
 /* max(x, 0) at points that include 0, where any derivative from 0 to 1 is right. */
 static double slope_at_zero;
 
-static int ramp_forward(wg_call *call) {
-    return wg_copy_(call->outputs[0], wg_relu(call->inputs[0]));
-}
+FORWARD(ramp_forward, wg_relu(x))
 
 static int ramp_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     wg_tensor *x = call->inputs[0], *zero = wg_zeros_like(x);
@@ -341,12 +287,7 @@ static int ramp_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gra
     return status_of(gradients[0]);
 }
 
-static int ramp_samples(int index, wg_generator *generator, wg_sample *sample) {
-    (void)generator;
-    sample->input_count = 1;
-    sample->inputs[0] = wg_arange(WG_F64, -2, 3, 1);
-    return index < 1;
-}
+SAMPLES(ramp_samples, 0, wg_arange(WG_F64, -2, 3, 1))
 
 static wg_op ramp_op(double slope) {
     wg_op op = square_op(ramp_vjp);
@@ -374,23 +315,9 @@ TEST(at_a_kink_a_slope_beyond_is_wrong) {
 }
 
 /* A steep curve is not a kink. */
-static int steep_forward(wg_call *call) {
-    wg_tensor *x = call->inputs[0];
-    return wg_copy_(call->outputs[0], wg_mul_scalar(wg_mul(wg_mul(x, x), x), 1e6));
-}
-
-static int steep_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    wg_tensor *x = call->inputs[0];
-    gradients[0] = wg_mul(wg_mul_scalar(wg_mul(x, x), 3e6), cotangents[0]);
-    return 0;
-}
-
-static int near_zero_samples(int index, wg_generator *generator, wg_sample *sample) {
-    (void)generator;
-    sample->input_count = 1;
-    sample->inputs[0] = wg_full(WG_F64, WG_DIMS(2, 2), 1e-3);
-    return index < 1;
-}
+FORWARD(steep_forward, wg_mul_scalar(wg_mul(wg_mul(x, x), x), 1e6))
+VJP(steep_vjp, wg_mul(wg_mul_scalar(wg_mul(x, x), 3e6), g))
+SAMPLES(near_zero_samples, 0, wg_full(WG_F64, WG_DIMS(2, 2), 1e-3))
 
 TEST(a_steep_curve_is_no_kink) {
     wg_op op = square_op(steep_vjp);
@@ -399,16 +326,8 @@ TEST(a_steep_curve_is_no_kink) {
     ck_assert_int_eq(assert_passes(op, &samples_alone).kinks, 0);
 }
 
-static int step_forward(wg_call *call) {
-    wg_tensor *x = call->inputs[0];
-    return wg_copy_(call->outputs[0], wg_add(x, wg_ge(x, wg_zeros_like(x))));
-}
-
-static int step_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
-    (void)call;
-    gradients[0] = cotangents[0];
-    return 0;
-}
+FORWARD(step_forward, wg_add(x, wg_ge(x, wg_zeros_like(x))))
+VJP(step_vjp, g)
 
 TEST(a_sample_at_a_jump_is_refused) {
     wg_op op = ramp_op(0);
@@ -463,11 +382,7 @@ TEST(a_forward_pass_that_fails_is_caught) {
     assert_caught(op, WG_DIAGNOSIS_FAILED, "the function failed: square: cannot");
 }
 
-static int f32_samples(int index, wg_generator *generator, wg_sample *sample) {
-    sample->input_count = 1;
-    sample->inputs[0] = wg_randn(generator, WG_F32, WG_DIMS(3));
-    return index < 1;
-}
+SAMPLES(f32_samples, 0, wg_randn(generator, WG_F32, WG_DIMS(3)))
 
 static int no_samples(int index, wg_generator *generator, wg_sample *sample) {
     (void)index, (void)generator, (void)sample;

@@ -7,7 +7,7 @@
 #include "nn/module.h"
 #include "nn/linear.h"
 #include "tensor/ops.h"
-#include "tests/support/testing.h"
+#include "tests/support/tensors.h"
 
 /* Two layers with dropout between them; `forgets' detaches the weight of the second. */
 typedef struct network {
@@ -36,10 +36,7 @@ static int forward(int input_count, wg_tensor *const *inputs, int output_count, 
 }
 
 static wg_tensor *points(wg_dtype dtype) {
-    wg_generator generator = {.seed = 2};
-    wg_tensor *x = wg_cast(wg_randn(&generator, WG_F64, WG_DIMS(5, 3)), dtype);
-    wg_set_requires_grad(x, true);
-    return x;
+    return leaf_of(wg_cast(normal(2, WG_F64, WG_DIMS(5, 3)), dtype));
 }
 
 TEST(a_module_passes_with_its_inputs_and_parameters) {
@@ -85,7 +82,7 @@ TEST(a_list_of_parameters_beside_the_module_is_refused) {
     network *net = network_new();
     wg_tensor *x = points(WG_F64);
     wg_gradcheck_options options = {.parameter_count = 1, .parameters = &x};
-    assert_fails(wg_gradcheck_module(&net->module, forward, net, 1, &x, 1, &options, NULL),
-                 WG_ERROR_ARGUMENT, "the module has its own");
+    failed(wg_gradcheck_module(&net->module, forward, net, 1, &x, 1, &options, NULL), ARGUMENT,
+           "the module has its own");
     wg_module_free(&net->module);
 }

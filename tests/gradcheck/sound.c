@@ -31,11 +31,7 @@ int square_jvp(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tan
     return status_of(output_tangents[0]);
 }
 
-static int square_samples(int index, wg_generator *generator, wg_sample *sample) {
-    sample->input_count = 1;
-    sample->inputs[0] = wg_randn(generator, WG_F64, WG_DIMS(3, 2 + index));
-    return index < 2;
-}
+SAMPLES(square_samples, 1, wg_randn(generator, WG_F64, WG_DIMS(3, 2 + index)))
 
 wg_op square_op(vjp vjp) {
     return (wg_op){.name = "square",
@@ -53,9 +49,7 @@ wg_op square_op(vjp vjp) {
 
 /* flip: the transpose of a square matrix. */
 
-static int flip_forward(wg_call *call) {
-    return wg_copy_(call->outputs[0], wg_transpose(call->inputs[0], 0, 1));
-}
+FORWARD(flip_forward, wg_transpose(x, 0, 1))
 
 int flip_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {
     (void)call;
@@ -72,11 +66,7 @@ static int flip_infer(wg_call *call) {
     return 0;
 }
 
-static int matrix_samples(int index, wg_generator *generator, wg_sample *sample) {
-    sample->input_count = 1;
-    sample->inputs[0] = wg_randn(generator, WG_F64, WG_DIMS(3, 3));
-    return index < 1;
-}
+SAMPLES(matrix_samples, 0, wg_randn(generator, WG_F64, WG_DIMS(3, 3)))
 
 wg_op flip_op(vjp vjp) {
     wg_op op = square_op(vjp);
@@ -98,9 +88,7 @@ static int scale_infer(wg_call *call) {
     return same_as_first(call);
 }
 
-static int scale_forward(wg_call *call) {
-    return wg_copy_(call->outputs[0], wg_mul(call->inputs[0], call->inputs[1]));
-}
+FORWARD(scale_forward, wg_mul(x, call->inputs[1]))
 
 wg_tensor *to_shape_of_b(const wg_call *call, wg_tensor *gradient) {
     return wg_sum_to(gradient, call->input_specs[1].ndim, call->input_specs[1].shape);
@@ -114,12 +102,8 @@ int scale_vjp(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients
     return 0;
 }
 
-static int row_samples(int index, wg_generator *generator, wg_sample *sample) {
-    sample->input_count = 2;
-    sample->inputs[0] = wg_randn(generator, WG_F64, WG_DIMS(3, 2));
-    sample->inputs[1] = wg_randn(generator, WG_F64, WG_DIMS(2));
-    return index < 1;
-}
+SAMPLES(row_samples, 0, wg_randn(generator, WG_F64, WG_DIMS(3, 2)),
+        wg_randn(generator, WG_F64, WG_DIMS(2)))
 
 wg_op scale_op(vjp vjp) {
     wg_op op = square_op(vjp);
@@ -194,4 +178,26 @@ wg_gradcheck_report assert_caught_with(wg_op op, const wg_gradcheck_options *opt
 
 wg_gradcheck_report assert_caught(wg_op op, wg_diagnosis diagnosis, const char *part) {
     return assert_caught_with(op, NULL, diagnosis, part);
+}
+
+wg_op build(const broken_op *broken) {
+    wg_op op = broken->base(broken->vjp);
+    op.forward = broken->forward ? broken->forward : op.forward;
+    op.infer = broken->infer ? broken->infer : op.infer;
+    op.sample = broken->sample ? broken->sample : op.sample;
+    op.jvp = broken->jvp;
+    op.decompose = broken->decompose;
+    op.accumulates = broken->accumulates;
+    return op;
+}
+
+wg_gradcheck_report assert_diagnosed(const broken_op *broken) {
+    const wg_gradcheck_report report =
+        assert_caught(build(broken), broken->diagnosis, broken->words ? broken->words : "");
+    if (broken->variant)
+        ck_assert_str_eq(report.variant, broken->variant);
+    if (broken->function)
+        ck_assert_msg(strcmp(report.function, broken->function) == 0, "%s is blamed: %s",
+                      report.function, report.message);
+    return report;
 }

@@ -7,6 +7,44 @@
 
 typedef int (*vjp)(wg_call *, wg_tensor *const *, wg_tensor **);
 
+/* A vjp by the formula of its gradient, from the operand x and the cotangent g. */
+#define VJP(NAME, ...)                                                                             \
+    static int NAME(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {          \
+        wg_tensor *x = call->inputs[0], *g = cotangents[0];                                        \
+        (void)x, (void)g;                                                                          \
+        gradients[0] = __VA_ARGS__;                                                                \
+        return status_of(gradients[0]);                                                            \
+    }
+
+/* A vjp of two operands, a and b, by the formulas of both gradients. */
+#define VJP_OF_TWO(NAME, OF_A, OF_B)                                                               \
+    static int NAME(wg_call *call, wg_tensor *const *cotangents, wg_tensor **gradients) {          \
+        wg_tensor *a = call->inputs[0], *b = call->inputs[1], *g = cotangents[0];                  \
+        if (call->wants & 1)                                                                       \
+            gradients[0] = OF_A;                                                                   \
+        if (call->wants & 2)                                                                       \
+            gradients[1] = OF_B;                                                                   \
+        return a && b ? 0 : -1;                                                                    \
+    }
+
+/* A forward by the formula of its output. */
+#define FORWARD(NAME, ...)                                                                         \
+    static int NAME(wg_call *call) {                                                               \
+        wg_tensor *x = call->inputs[0];                                                            \
+        (void)x;                                                                                   \
+        return wg_copy_(call->outputs[0], __VA_ARGS__);                                            \
+    }
+
+/* Samples by the number of the last one, and the inputs of each. */
+#define SAMPLES(NAME, LAST, ...)                                                                   \
+    static int NAME(int index, wg_generator *generator, wg_sample *sample) {                       \
+        wg_tensor *inputs[] = {__VA_ARGS__};                                                       \
+        (void)generator;                                                                           \
+        sample->input_count = (int)WG_COUNT(inputs);                                               \
+        memcpy(sample->inputs, inputs, sizeof inputs);                                             \
+        return index <= LAST;                                                                      \
+    }
+
 /* Each with another vjp in place of its own, which is declared below. */
 wg_op square_op(vjp vjp); /* x^2 */
 wg_op flip_op(vjp vjp);   /* the transpose of a square matrix */
@@ -35,5 +73,24 @@ wg_gradcheck_report assert_passes(wg_op op, const wg_gradcheck_options *options)
 wg_gradcheck_report assert_caught(wg_op op, wg_diagnosis diagnosis, const char *part);
 wg_gradcheck_report assert_caught_with(wg_op op, const wg_gradcheck_options *options,
                                        wg_diagnosis diagnosis, const char *part);
+
+/* A right op with other parts, and what the checker must say of it: the diagnosis, words of the
+ * message, and if they are given the variant of a sample and the function that is to blame. */
+typedef struct broken_op {
+    const char *name;
+    wg_op (*base)(vjp vjp);
+    vjp vjp;
+    wg_diagnosis diagnosis;
+    const char *words, *variant, *function;
+    int (*forward)(wg_call *call);
+    int (*jvp)(wg_call *call, wg_tensor *const *tangents, wg_tensor **output_tangents);
+    int (*decompose)(wg_call *call);
+    int (*infer)(wg_call *call);
+    int (*sample)(int index, wg_generator *generator, wg_sample *sample);
+    uint64_t accumulates;
+} broken_op;
+
+wg_op build(const broken_op *broken);
+wg_gradcheck_report assert_diagnosed(const broken_op *broken);
 
 #endif

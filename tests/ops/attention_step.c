@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "tensor/internal.h"
 #include "tensor/ops/attention/attention.h"
-#include "tests/support/testing.h"
+#include "tests/support/tensors.h"
 
 enum { D = 6, CAPACITY = 150 };
 
@@ -37,7 +37,7 @@ typedef struct operands {
         *values; /* (B, Hkv, CAPACITY, D), random at positions that are not filled yet */
 } operands;
 
-static wg_tensor *normal(const form *f, uint64_t seed, int ndim, const int64_t *shape) {
+static wg_tensor *drawn(const form *f, uint64_t seed, int ndim, const int64_t *shape) {
     wg_generator generator = {.seed = seed};
     return wg_cast(wg_randn(&generator, WG_F64, ndim, shape), f->dtype);
 }
@@ -46,8 +46,8 @@ static wg_tensor *normal(const form *f, uint64_t seed, int ndim, const int64_t *
  * unrotated. */
 static void set_tables(const form *f, wg__attention_step *step) {
     const int64_t pairs = D / 2 - 1;
-    wg_tensor *angles = f->tables == OF_EACH ? normal(f, 9, WG_DIMS(f->b, 1, f->t, pairs))
-                                             : normal(f, 9, WG_DIMS(f->t, pairs));
+    wg_tensor *angles = f->tables == OF_EACH ? drawn(f, 9, WG_DIMS(f->b, 1, f->t, pairs))
+                                             : drawn(f, 9, WG_DIMS(f->t, pairs));
     step->cos = wg_cos(angles);
     step->sin = wg_sin(angles);
 }
@@ -55,7 +55,7 @@ static void set_tables(const form *f, wg__attention_step *step) {
 /* Queries, keys and values are slices of one projection, as in layers. */
 static operands operands_of(const form *f) {
     const int64_t queries = f->heads * D, shared = f->key_heads * D;
-    wg_tensor *joint = normal(f, 1, WG_DIMS(f->b, f->t, queries + 2 * shared)), *parts[3];
+    wg_tensor *joint = drawn(f, 1, WG_DIMS(f->b, f->t, queries + 2 * shared)), *parts[3];
     ck_assert_int_eq(wg_split(joint, -1, 3, (int64_t[]){queries, shared, shared}, parts), 0);
     operands o = {.step = {.q = parts[0],
                            .k = parts[1],
@@ -64,8 +64,8 @@ static operands operands_of(const form *f) {
                            .key_heads = f->key_heads,
                            .pairing = f->pairing,
                            .options = f->options},
-                  .keys = normal(f, 2, WG_DIMS(f->b, f->key_heads, CAPACITY, D)),
-                  .values = normal(f, 3, WG_DIMS(f->b, f->key_heads, CAPACITY, D))};
+                  .keys = drawn(f, 2, WG_DIMS(f->b, f->key_heads, CAPACITY, D)),
+                  .values = drawn(f, 3, WG_DIMS(f->b, f->key_heads, CAPACITY, D))};
     if (f->tables != NONE)
         set_tables(f, &o.step);
     if (f->masked) {
@@ -175,7 +175,7 @@ static wg_multi_head_attention *layer_new(void) {
 }
 
 static wg_tensor *positions(int64_t batch, int64_t count) {
-    return normal(&forms[0], 5, WG_DIMS(batch, count, 2 * D));
+    return drawn(&forms[0], 5, WG_DIMS(batch, count, 2 * D));
 }
 
 TEST(a_layer_without_memory_leaves_its_cache_as_it_was) {
@@ -205,14 +205,14 @@ TEST(a_layer_refuses_a_cache_that_does_not_fit) {
     wg_kv_cache_init(&cache, 3);
     const wg_attention_inputs inputs = {.cache = &cache};
     ck_assert_ptr_nonnull(wg_multi_head_attention_forward(layer, positions(2, 2), &inputs));
-    assert_null(wg_multi_head_attention_forward(layer, positions(2, 2), &inputs), WG_ERROR_ARGUMENT,
-                "2 positions after 2 are more than the cache has room for, 3");
-    assert_null(wg_multi_head_attention_forward(layer, positions(1, 1), &inputs), WG_ERROR_SHAPE,
-                "the cache holds 2 sequences of 1 heads of 6");
+    refused(wg_multi_head_attention_forward(layer, positions(2, 2), &inputs), ARGUMENT,
+            "2 positions after 2 are more than the cache has room for, 3");
+    refused(wg_multi_head_attention_forward(layer, positions(1, 1), &inputs), SHAPE,
+            "the cache holds 2 sequences of 1 heads of 6");
     ck_assert_int_eq(cache.length, 2);
     wg_kv_cache_clear(&cache);
     wg_set_grad_enabled(true);
-    assert_null(wg_multi_head_attention_forward(layer, positions(2, 1), &inputs), WG_ERROR_GRADIENT,
-                "turn recording off");
+    refused(wg_multi_head_attention_forward(layer, positions(2, 1), &inputs), GRADIENT,
+            "turn recording off");
     wg_module_free(&layer->module);
 }

@@ -3,12 +3,7 @@
 #include "autograd/autograd.h"
 #include "tensor/ops.h"
 #include "tests/support/fused.h"
-#include "tests/support/testing.h"
-
-static wg_tensor *normal(uint64_t seed, wg_dtype dtype, int ndim, const int64_t *shape) {
-    wg_generator generator = {.seed = seed};
-    return wg_randn(&generator, dtype, ndim, shape);
-}
+#include "tests/support/tensors.h"
 
 /* A convolution and its gradients under one cotangent: y, and those of x, weight and bias. */
 static void with_gradients(wg_tensor *const inputs[3], const wg_conv_options *options,

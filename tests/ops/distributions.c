@@ -6,7 +6,7 @@
 #include "gradcheck/gradcheck.h"
 #include "tensor/ops/support.h"
 
-#include "tests/support/testing.h"
+#include "tests/support/tensors.h"
 
 #include <math.h>
 
@@ -21,8 +21,7 @@ enum { SAMPLES = 100000 };
 
 /* A parameter of one value for every sample, with a gradient. */
 static wg_tensor *parameter(double value) {
-    wg_tensor *x = wg_full(WG_F64, WG_DIMS(SAMPLES), value);
-    ck_assert_int_eq(wg_set_requires_grad(x, true), 0);
+    wg_tensor *x = leaf_of(wg_full(WG_F64, WG_DIMS(SAMPLES), value));
     return x;
 }
 
@@ -117,12 +116,7 @@ TEST(higher_derivatives_go_through_gamma_samples) {
 }
 
 /* Differences of the slope, and of its derivatives, in f64. */
-static int slope_of_samples(int input_count, wg_tensor *const *inputs, int output_count,
-                            wg_tensor **outputs, void *context) {
-    (void)input_count, (void)output_count, (void)context;
-    outputs[0] = wg__gamma_slope(inputs[0], inputs[1]);
-    return outputs[0] ? 0 : -1;
-}
+FUNCTION(slope_of_samples, wg__gamma_slope(x, inputs[1]))
 
 TEST(derivatives_of_gamma_slopes_are_their_differences) {
     const double a[] = {0.3, 0.7, 1.5, 4, 9, 30}, x[] = {0.01, 2, 0.9, 6, 4, 35};
@@ -160,14 +154,13 @@ TEST(a_gamma_sample_has_no_fourth_derivative) {
     wg_tensor *a = parameter(2), *y = sample_of(&g, WG_GAMMA, a, wg_ones_like(a));
     for (int order = 0; order < 3; order++)
         differentiate(&y, a);
-    assert_fails(wg_backward(wg_sum(y, WG_ALL, false), NULL), WG_ERROR_GRADIENT,
-                 "a gamma sample has no fourth derivative");
+    failed(wg_backward(wg_sum(y, WG_ALL, false), NULL), GRADIENT,
+           "a gamma sample has no fourth derivative");
 }
 
 TEST(shares_of_dirichlet_samples_sum_to_1) {
     wg_generator g = {.seed = 10};
-    wg_tensor *a =
-        wg_expand(wg_from_array(WG_F64, WG_DIMS(3), (double[]){0.05, 2, 0.5}), WG_DIMS(SAMPLES, 3));
+    wg_tensor *a = wg_expand(numbers(0.05, 2, 0.5), WG_DIMS(SAMPLES, 3));
     wg_tensor *x = sample_of(&g, WG_DIRICHLET, a, NULL);
     wg_tensor *off = wg_abs(wg_add_scalar(wg_sum(x, WG_DIMS(-1), false), -1));
     ck_assert_double_lt(wg_item(wg_max(off, WG_ALL, false)), 1e-14);
@@ -191,8 +184,7 @@ TEST(samples_of_a_multivariate_normal_have_its_covariance) {
     wg_generator g = {.seed = 12};
     const double triangle[] = {1, 0, 0.5, 2};
     wg_tensor *l = wg_from_array(WG_F64, WG_DIMS(2, 2), triangle);
-    wg_tensor *mean =
-        wg_expand(wg_from_array(WG_F64, WG_DIMS(2), (double[]){3, -1}), WG_DIMS(SAMPLES, 2));
+    wg_tensor *mean = wg_expand(numbers(3, -1), WG_DIMS(SAMPLES, 2));
     wg_tensor *x = wg_sub(sample_of(&g, WG_MULTIVARIATE_NORMAL, mean, l), mean);
     wg_tensor *covariance = wg_mul_scalar(wg_matmul(wg_transpose(x, 0, 1), x), 1.0 / SAMPLES);
     wg_tensor *off = wg_abs(wg_sub(covariance, wg_matmul(l, wg_transpose(l, 0, 1))));
@@ -201,13 +193,13 @@ TEST(samples_of_a_multivariate_normal_have_its_covariance) {
 
 TEST(parameters_that_do_not_broadcast_are_refused) {
     wg_tensor *a = wg_ones(WG_F32, WG_DIMS(2)), *b = wg_ones(WG_F32, WG_DIMS(3));
-    assert_null(sample_of(NULL, WG_GAMMA, a, b), WG_ERROR_SHAPE,
-                "gamma_sample: parameters of (2) f32 and (3) f32 do not broadcast");
-    assert_null(wg_distribution_log_prob(&(wg_distribution){WG_NORMAL, {b, b}}, a), WG_ERROR_SHAPE,
-                "do not broadcast");
-    assert_null(sample_of(NULL, WG_BERNOULLI, a, NULL), WG_ERROR_ARGUMENT,
-                "bernoulli: wg_bernoulli gives samples");
+    refused(sample_of(NULL, WG_GAMMA, a, b), SHAPE,
+            "gamma_sample: parameters of (2) f32 and (3) f32 do not broadcast");
+    refused(wg_distribution_log_prob(&(wg_distribution){WG_NORMAL, {b, b}}, a), SHAPE,
+            "do not broadcast");
+    refused(sample_of(NULL, WG_BERNOULLI, a, NULL), ARGUMENT,
+            "bernoulli: wg_bernoulli gives samples");
     const wg_distribution p = {WG_EXPONENTIAL, {a}}, q = {WG_BERNOULLI, {a}};
-    assert_null(wg_distribution_kl(&p, &q), WG_ERROR_ARGUMENT,
-                "there is no divergence of exponential and bernoulli");
+    refused(wg_distribution_kl(&p, &q), ARGUMENT,
+            "there is no divergence of exponential and bernoulli");
 }

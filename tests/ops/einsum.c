@@ -5,15 +5,10 @@
 #include "autograd/autograd.h"
 #include "base/alloc.h"
 #include "tensor/ops.h"
-#include "tests/support/testing.h"
+#include "tests/support/tensors.h"
 #include "tensor/internal.h"
 
 #include <math.h>
-
-static wg_tensor *normal(uint64_t seed, int ndim, const int64_t *shape) {
-    wg_generator generator = {.seed = seed};
-    return wg_randn(&generator, WG_F64, ndim, shape);
-}
 
 /* ---- The order ---- */
 
@@ -64,7 +59,8 @@ TEST(every_operand_is_multiplied_once) {
 
 /* Two outer products of rank 8 would have 16 axes, so two inner products come first. */
 TEST(an_order_within_the_ranks_of_tensors_is_found) {
-    wg_tensor *a = normal(1, WG_DIMS(2, 2, 2, 2, 2, 2, 2, 2)), *b = normal(2, 8, a->spec.shape);
+    wg_tensor *a = normal(1, WG_F64, WG_DIMS(2, 2, 2, 2, 2, 2, 2, 2)),
+              *b = normal(2, WG_F64, 8, a->spec.shape);
     wg_tensor *operands[] = {a, b, a, b};
     wg_tensor *y = wg_einsum("abcdefgh,ijklmnop,abcdefgh,ijklmnop", 4, operands);
     double expected =
@@ -74,12 +70,12 @@ TEST(an_order_within_the_ranks_of_tensors_is_found) {
 
 TEST(thirty_two_operands_are_multiplied) {
     wg_tensor *operands[WG_MAX_INPUTS];
-    wg_tensor *expected = normal(3, WG_DIMS(2));
+    wg_tensor *expected = normal(3, WG_F64, WG_DIMS(2));
     char equation[3 * WG_MAX_INPUTS + 4] = "";
     operands[0] = expected;
     equation[0] = 'A';
     for (int i = 1; i < WG_MAX_INPUTS; i++) {
-        operands[i] = normal((uint64_t)i, WG_DIMS(2, 2));
+        operands[i] = normal((uint64_t)i, WG_F64, WG_DIMS(2, 2));
         expected = wg_matmul(expected, operands[i]);
         equation[3 * i - 2] = ',';
         equation[3 * i - 1] = (char)('A' + i - 1);
@@ -97,7 +93,7 @@ TEST(thirty_two_operands_are_multiplied) {
 /* ---- What is never copied ---- */
 
 TEST(an_equation_without_arithmetic_is_a_view) {
-    wg_tensor *x = normal(4, WG_DIMS(3, 3, 2));
+    wg_tensor *x = normal(4, WG_F64, WG_DIMS(3, 3, 2));
     static const char *const equations[] = {"ijk->kij", "ijk", "iij->ji", "...->...", "i...->...i"};
     for (size_t i = 0; i < WG_COUNT(equations); i++)
         ck_assert_msg(wg__tensor_shares_storage(wg_einsum(equations[i], 1, &x), x), "%s",
@@ -106,7 +102,8 @@ TEST(an_equation_without_arithmetic_is_a_view) {
 
 /* Heads interleaved with positions, as projections leave them, go to GEMM by their strides. */
 TEST(scores_and_context_of_attention_copy_no_operand) {
-    wg_tensor *q = normal(5, WG_DIMS(2, 16, 4, 8)), *k = normal(6, WG_DIMS(2, 16, 4, 8));
+    wg_tensor *q = normal(5, WG_F64, WG_DIMS(2, 16, 4, 8)),
+              *k = normal(6, WG_F64, WG_DIMS(2, 16, 4, 8));
     wg_tensor *scores = NULL, *context = NULL;
     const int64_t elements = 2 * 4 * 16 * 16 + 2 * 4 * 16 * 8; /* of the two results */
     const size_t before = wg_alloc_get_stats().live_bytes;
@@ -118,11 +115,10 @@ TEST(scores_and_context_of_attention_copy_no_operand) {
 }
 
 TEST(the_result_keeps_the_graph_where_it_is_the_operand) {
-    wg_tensor *x = normal(7, WG_DIMS(2, 3));
-    wg_set_requires_grad(x, true);
+    wg_tensor *x = leaf_of(normal(7, WG_F64, WG_DIMS(2, 3)));
     wg_tensor *y = wg_einsum("ij", 1, &x);
     ck_assert(wg_requires_grad(y));
-    wg_tensor *g = normal(8, WG_DIMS(2, 3));
+    wg_tensor *g = normal(8, WG_F64, WG_DIMS(2, 3));
     ck_assert_int_eq(wg_backward(y, &(wg_backward_options){.cotangent = g}), 0);
     assert_close(wg_gradient(x), g, 0, 0);
 }

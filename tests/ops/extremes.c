@@ -1,7 +1,7 @@
 /* Extreme inputs: each test runs for each op in the registry, on the op's own samples with their
  * numbers or shapes replaced. Whatever comes of it, forward and backward, must be a result or an
  * error that says something; with sanitizers, no read or write out of place and no undefined
- * arithmetic. What the results are is compared with PyTorch by tests/ops/reference_*.c and with
+ * arithmetic. What the results are is compared with PyTorch by tests/ops/reference.c and with
  * decompositions by the gradient checker. */
 #include <float.h>
 #include <math.h>
@@ -9,17 +9,9 @@
 
 #include "autograd/autograd.h"
 #include "tensor/ops.h"
-#include "tests/support/testing.h"
+#include "tests/support/tensors.h"
 
 #define MAX_INPUTS WG_COUNT(((wg_sample *)NULL)->inputs)
-
-static bool next_sample(const wg_op *op, int index, wg_sample *sample) {
-    wg_generator generator = {.seed = 1964, .offset = (uint64_t)index << 16};
-    *sample = (wg_sample){0};
-    const int more = op->sample(index, &generator, sample);
-    ck_assert_msg(more >= 0, "%s, sample %d: cannot be made", op->name, index);
-    return more > 0;
-}
 
 /* An error has words, and is no report of a bug of ours. */
 static void check_error(const wg_op *op, const char *what) {
@@ -200,10 +192,6 @@ START_TEST(empty_axes_and_axes_of_one_give_a_result_or_an_error) {
                 }
 }
 END_TEST
-
-static const char *op_name(int index) {
-    return wg_op_at(index)->name;
-}
 
 SUITES {
     const TTest *const tests[] = {extreme_numbers_give_a_result_or_an_error,

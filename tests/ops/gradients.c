@@ -6,22 +6,16 @@
 
 #include <math.h>
 
-#include "tests/support/testing.h"
+#include "tests/support/tensors.h"
 
 /* ---- Ops made of others, to the second order ---- */
 
 typedef wg_tensor *(*function)(wg_tensor *const *in);
 
-static int call_function(int input_count, wg_tensor *const *inputs, int output_count,
-                         wg_tensor **outputs, void *context) {
-    (void)input_count, (void)output_count;
-    outputs[0] = (*(function *)context)(inputs);
-    return outputs[0] ? 0 : -1;
-}
+FUNCTION(call_function, (*(function *)context)(inputs))
 
 static wg_tensor *leaf(wg_generator *generator, int ndim, const int64_t *shape) {
-    wg_tensor *x = wg_randn(generator, WG_F64, ndim, shape);
-    wg_set_requires_grad(x, true);
+    wg_tensor *x = leaf_of(wg_randn(generator, WG_F64, ndim, shape));
     return x;
 }
 
@@ -103,8 +97,7 @@ TEST(ops_made_of_others_have_the_right_gradients) {
 /* ---- Kinks ---- */
 
 static wg_tensor *wanted(int count, const double *values) {
-    wg_tensor *x = wg_from_array(WG_F64, WG_DIMS(count), values);
-    wg_set_requires_grad(x, true);
+    wg_tensor *x = leaf_of(wg_from_array(WG_F64, WG_DIMS(count), values));
     return x;
 }
 
@@ -169,8 +162,7 @@ TEST(parts_of_one_tensor_add_their_gradients_up) {
 }
 
 TEST(an_embedding_adds_its_rows_onto_the_gradient_that_is_there) {
-    wg_tensor *weight = wg_reshape(wg_arange(WG_F64, 0, 6, 1), WG_DIMS(3, 2));
-    wg_set_requires_grad(weight, true);
+    wg_tensor *weight = leaf_of(wg_reshape(wg_arange(WG_F64, 0, 6, 1), WG_DIMS(3, 2)));
     wg_tensor *index = wg_from_array(WG_I64, WG_DIMS(2, 2), (int64_t[]){2, 0, 2, 2});
     wg_backward(wg_sum(wg_embedding_op(weight, index, -1), WG_ALL, false), NULL);
     wg_backward(wg_sum(wg_embedding_op(weight, wg_scalar(WG_I64, 1), -1), WG_ALL, false), NULL);
@@ -295,6 +287,6 @@ TEST(an_op_of_more_inputs_than_masks_have_bits_is_refused) {
     static const wg_op crowd = {
         .name = "crowd", .min_inputs = 1, .max_inputs = WG_MAX_INPUTS + 1, .output_count = 1};
     wg_tensor *x = wg_ones(WG_F64, WG_DIMS(1));
-    assert_null(wg_apply_one(&crowd, 1, &x, NULL), WG_ERROR_ARGUMENT,
-                "crowd: its record says up to 33 operands");
+    refused(wg_apply_one(&crowd, 1, &x, NULL), ARGUMENT,
+            "crowd: its record says up to 33 operands");
 }

@@ -19,122 +19,46 @@ enum { MOST_OUTPUTS = 3 };
 
 typedef int (*function)(wg_tensor *a, wg_tensor *b, wg_tensor **y);
 
-#define ONE_OUTPUT(call) ((y[0] = (call)) ? 1 : 0)
+#define OUTPUTS(count, name, status)                                                               \
+    static int name(wg_tensor *a, wg_tensor *b, wg_tensor **y) {                                   \
+        (void)a, (void)b;                                                                          \
+        return (status) == 0 ? count : 0;                                                          \
+    }
+#define OUTPUT(name, call) OUTPUTS(1, name, (y[0] = (call)) ? 0 : -1)
 
-static int eigh(wg_tensor *a, wg_tensor *b, wg_tensor **y) {
-    (void)b;
-    return wg_eigh(a, &y[0], &y[1]) == 0 ? 2 : 0;
-}
-
-static int eigvalsh(wg_tensor *a, wg_tensor *b, wg_tensor **y) {
-    (void)b;
-    return ONE_OUTPUT(wg_eigvalsh(a));
-}
-
-static int svd(wg_tensor *a, wg_tensor *b, wg_tensor **y) {
-    (void)b;
-    return wg_svd(a, false, &y[0], &y[1], &y[2]) == 0 ? 3 : 0;
-}
-
-static int full_svd(wg_tensor *a, wg_tensor *b, wg_tensor **y) {
-    (void)b;
-    return wg_svd(wg_narrow(a, -1, 0, 40), true, &y[0], &y[1], &y[2]) == 0 ? 3 : 0;
-}
-
-static int svdvals(wg_tensor *a, wg_tensor *b, wg_tensor **y) {
-    (void)b;
-    return ONE_OUTPUT(wg_svdvals(a));
-}
-
-static int qr(wg_tensor *a, wg_tensor *b, wg_tensor **y) {
-    (void)b;
-    return wg_qr(a, false, &y[0], &y[1]) == 0 ? 2 : 0;
-}
-
-static int complete_qr(wg_tensor *a, wg_tensor *b, wg_tensor **y) {
-    (void)b;
-    return wg_qr(wg_narrow(a, -1, 0, 40), true, &y[0], &y[1]) == 0 ? 2 : 0;
-}
-
-static int cholesky(wg_tensor *a, wg_tensor *b, wg_tensor **y) {
-    (void)a;
-    return ONE_OUTPUT(wg_cholesky(b, false));
-}
-
-static int lstsq(wg_tensor *a, wg_tensor *b, wg_tensor **y) {
-    return ONE_OUTPUT(wg_lstsq(wg_narrow(a, -1, 0, 40), b));
-}
-
-static int pinv(wg_tensor *a, wg_tensor *b, wg_tensor **y) {
-    (void)b;
-    return ONE_OUTPUT(wg_pinv(a, 0));
-}
-
-static int inv(wg_tensor *a, wg_tensor *b, wg_tensor **y) {
-    (void)a;
-    return ONE_OUTPUT(wg_inv(b));
-}
-
-static int solve(wg_tensor *a, wg_tensor *b, wg_tensor **y) {
-    return ONE_OUTPUT(wg_solve(b, a, false));
-}
-
-static int solve_triangular(wg_tensor *a, wg_tensor *b, wg_tensor **y) {
-    return ONE_OUTPUT(wg_solve_triangular(b, a, true, false, false));
-}
-
+OUTPUTS(2, eigh, wg_eigh(a, &y[0], &y[1]))
+OUTPUT(eigvalsh, wg_eigvalsh(a))
+OUTPUTS(3, svd, wg_svd(a, false, &y[0], &y[1], &y[2]))
+OUTPUTS(3, full_svd, wg_svd(wg_narrow(a, -1, 0, 40), true, &y[0], &y[1], &y[2]))
+OUTPUT(svdvals, wg_svdvals(a))
+OUTPUTS(2, qr, wg_qr(a, false, &y[0], &y[1]))
+OUTPUTS(2, complete_qr, wg_qr(wg_narrow(a, -1, 0, 40), true, &y[0], &y[1]))
+OUTPUT(cholesky, wg_cholesky(b, false))
+OUTPUT(lstsq, wg_lstsq(wg_narrow(a, -1, 0, 40), b))
+OUTPUT(pinv, wg_pinv(a, 0))
+OUTPUT(inv, wg_inv(b))
+OUTPUT(solve, wg_solve(b, a, false))
+OUTPUT(solve_triangular, wg_solve_triangular(b, a, true, false, false))
 /* One right side: LAPACK's trtrs. */
-static int solve_triangular_vector(wg_tensor *a, wg_tensor *b, wg_tensor **y) {
-    return ONE_OUTPUT(wg_solve_triangular(b, wg_narrow(a, -1, 0, 1), true, false, false));
-}
+OUTPUT(solve_triangular_vector, wg_solve_triangular(b, wg_narrow(a, -1, 0, 1), true, false, false))
+OUTPUT(det, wg_det(wg_mul_scalar(a, 0.1)))
+OUTPUTS(2, slogdet, wg_slogdet(a, &y[0], &y[1]))
+OUTPUT(matrix_norm, wg_matrix_norm(a, WG_MATRIX_NORM_NUC, false))
+OUTPUT(matrix_power, wg_matrix_power(b, -2))
+OUTPUT(matrix_exp, wg_matrix_exp(wg_mul_scalar(a, 0.01)))
 
-static int det(wg_tensor *a, wg_tensor *b, wg_tensor **y) {
-    (void)b;
-    return ONE_OUTPUT(wg_det(wg_mul_scalar(a, 0.1)));
-}
-
-static int slogdet(wg_tensor *a, wg_tensor *b, wg_tensor **y) {
-    (void)b;
-    return wg_slogdet(a, &y[0], &y[1]) == 0 ? 2 : 0;
-}
-
-static int matrix_norm(wg_tensor *a, wg_tensor *b, wg_tensor **y) {
-    (void)b;
-    return ONE_OUTPUT(wg_matrix_norm(a, WG_MATRIX_NORM_NUC, false));
-}
-
-static int matrix_power(wg_tensor *a, wg_tensor *b, wg_tensor **y) {
-    (void)a;
-    return ONE_OUTPUT(wg_matrix_power(b, -2));
-}
-
-static int matrix_exp(wg_tensor *a, wg_tensor *b, wg_tensor **y) {
-    (void)b;
-    return ONE_OUTPUT(wg_matrix_exp(wg_mul_scalar(a, 0.01)));
-}
+#define ROW(name)                                                                                  \
+    { #name, name }
+#define FUNCTIONS                                                                                  \
+    ROW(eigh), ROW(eigvalsh), ROW(svd), ROW(full_svd), ROW(svdvals), ROW(qr), ROW(complete_qr),    \
+        ROW(cholesky), ROW(lstsq), ROW(pinv), ROW(inv), ROW(solve), ROW(solve_triangular),         \
+        ROW(solve_triangular_vector), ROW(det), ROW(slogdet), ROW(matrix_norm), ROW(matrix_power), \
+        ROW(matrix_exp)
 
 static const struct {
     const char *name;
     function function;
-} functions[] = {{"eigh", eigh},
-                 {"eigvalsh", eigvalsh},
-                 {"svd", svd},
-                 {"full_svd", full_svd},
-                 {"svdvals", svdvals},
-                 {"qr", qr},
-                 {"complete_qr", complete_qr},
-                 {"cholesky", cholesky},
-                 {"lstsq", lstsq},
-                 {"pinv", pinv},
-                 {"inv", inv},
-                 {"solve", solve},
-                 {"solve_triangular", solve_triangular},
-                 {"solve_triangular_vector", solve_triangular_vector},
-                 {"det", det},
-                 {"slogdet", slogdet},
-                 {"matrix_norm", matrix_norm},
-                 {"matrix_power", matrix_power},
-                 {"matrix_exp", matrix_exp}};
+} functions[] = {FUNCTIONS};
 
 static const char *name_of(int function) {
     return functions[function].name;

@@ -13,13 +13,14 @@
 #include "tensor/ops.h"
 #include "tensor/quantize_rows.h"
 #include "tensor/simd/simd.h"
+#include "tests/support/fused.h"
 #include "tests/support/model_fixture.h"
-#include "tests/support/testing.h"
+#include "tests/support/tensors.h"
 
 /* The difference between sums of a few hundred products in different orders. */
 static const double rounding = 2e-6;
 
-static wg_tensor *normal(int ndim, const int64_t *shape) {
+static wg_tensor *drawn(int ndim, const int64_t *shape) {
     static wg_generator generator = {.seed = 7};
     return wg_randn(&generator, WG_F32, ndim, shape);
 }
@@ -28,10 +29,9 @@ static wg_tensor *normal(int ndim, const int64_t *shape) {
 
 TEST(blocks_are_those_of_ggml) {
     wg_tensor *numbers = fixture_tensor("quants/numbers");
-    const char *names[] = {[WG_QUANTIZATION_Q8_0] = "q8_0", [WG_QUANTIZATION_Q4_0] = "q4_0"};
     for (wg_quantization quantization = WG_QUANTIZATION_Q8_0; quantization <= WG_QUANTIZATION_Q4_0;
          quantization++) {
-        const wg_tensor *expected = fixture_tensor("quants/%s", names[quantization]);
+        const wg_tensor *expected = fixture_tensor("quants/%s", wg_quantization_name(quantization));
         wg_tensor *quantized = wg_quantize(numbers, quantization);
         const int64_t bytes = wg_tensor_count(quantized);
         ck_assert_int_eq(bytes, wg_tensor_count(numbers) / wg__quantization_block(quantization) *
@@ -43,19 +43,19 @@ TEST(blocks_are_those_of_ggml) {
             const uint8_t *block = theirs + i - i % wg__quantization_block_bytes(quantization);
             if (block[0] || block[1])
                 ck_assert_msg(ours[i] == theirs[i], "%s, byte %lld: %d, wanted %d",
-                              names[quantization], (long long)i, ours[i], theirs[i]);
+                              wg_quantization_name(quantization), (long long)i, ours[i], theirs[i]);
         }
     }
 }
 
 TEST(bf16_rounds_as_a_cast_does) {
-    wg_tensor *x = normal(WG_DIMS(3, 17));
+    wg_tensor *x = drawn(WG_DIMS(3, 17));
     assert_close(wg_dequantize(wg_quantize(x, WG_QUANTIZATION_BF16), WG_QUANTIZATION_BF16),
                  wg_cast(wg_cast(x, WG_BF16), WG_F32), 0, 0);
 }
 
 TEST(what_is_unpacked_is_packed_to_the_same_bytes) {
-    wg_tensor *x = normal(WG_DIMS(5, 96));
+    wg_tensor *x = drawn(WG_DIMS(5, 96));
     for (wg_quantization quantization = 0; quantization < WG_QUANTIZATION_COUNT; quantization++) {
         wg_tensor *once = wg_quantize(x, quantization);
         assert_close(wg_quantize(wg_dequantize(once, quantization), quantization), once, 0, 0);
@@ -67,7 +67,7 @@ TEST(unpacking_gives_the_bits_of_plain_c) {
     for (wg_quantization quantization = 0; quantization < WG_QUANTIZATION_COUNT; quantization++)
         for (int64_t blocks = 0; blocks < 70; blocks += 3) {
             const int64_t columns = blocks * wg__quantization_block(quantization);
-            wg_tensor *quantized = wg_quantize(normal(WG_DIMS(columns)), quantization);
+            wg_tensor *quantized = wg_quantize(drawn(WG_DIMS(columns)), quantization);
             wg_tensor *expected = wg_empty(WG_F32, WG_DIMS(columns));
             wg__dequantize_row(wg__quantization_of_a_row(quantization), columns,
                                wg_tensor_data(quantized), wg_tensor_data(expected));
@@ -78,7 +78,7 @@ TEST(unpacking_gives_the_bits_of_plain_c) {
 /* Byte i of block b of each row; rows beyond the last whole group are as they were. */
 TEST(rows_side_by_side_have_the_blocks_of_rows_by_themselves) {
     enum { ROWS = 37, BLOCKS = 3 };
-    wg_tensor *x = normal(WG_DIMS(ROWS, 32 * BLOCKS));
+    wg_tensor *x = drawn(WG_DIMS(ROWS, 32 * BLOCKS));
     for (wg_quantization quantization = WG_QUANTIZATION_Q8_0; quantization <= WG_QUANTIZATION_Q4_0;
          quantization++) {
         const wg_quantization together = wg__quantization_side_by_side(quantization);
@@ -145,8 +145,8 @@ static wg_tensor *met_by(wg_quantization quantization, wg_tensor *x) {
 static void assert_multiplies(wg_quantization quantization, wg_tensor *x, int64_t outputs,
                               bool has_bias) {
     wg_tensor *quantized =
-        wg_quantize(normal(WG_DIMS(outputs, wg_tensor_size(x, -1))), quantization);
-    wg_tensor *bias = has_bias ? normal(WG_DIMS(outputs)) : NULL;
+        wg_quantize(drawn(WG_DIMS(outputs, wg_tensor_size(x, -1))), quantization);
+    wg_tensor *bias = has_bias ? drawn(WG_DIMS(outputs)) : NULL;
     wg_tensor *expected =
         wg_linear_op(met_by(quantization, x), wg_dequantize(quantized, quantization), bias);
     const double scale = wg_item(wg_cast(wg_max(wg_abs(expected), WG_ALL, false), WG_F64));
@@ -159,28 +159,24 @@ TEST(a_product_is_that_with_the_unpacked_weight) {
     for (wg_quantization quantization = 0; quantization < WG_QUANTIZATION_COUNT; quantization++) {
         for (int64_t blocks = 1; blocks <= 13; blocks += 2)
             for (int64_t rows = 1; rows <= 19; rows += 2)
-                assert_multiplies(quantization, normal(WG_DIMS(rows, 32 * blocks)), 33,
+                assert_multiplies(quantization, drawn(WG_DIMS(rows, 32 * blocks)), 33,
                                   rows % 4 == 1);
-        assert_multiplies(quantization, normal(WG_DIMS(250, 320)), 70, true);
+        assert_multiplies(quantization, drawn(WG_DIMS(250, 320)), 70, true);
     }
     for (int64_t columns = 1; columns < 140; columns += 9)
-        assert_multiplies(WG_QUANTIZATION_BF16, normal(WG_DIMS(columns)), 5, true);
-    assert_multiplies(WG_QUANTIZATION_BF16, normal(WG_DIMS(17, 139)), 5, false);
+        assert_multiplies(WG_QUANTIZATION_BF16, drawn(WG_DIMS(columns)), 5, true);
+    assert_multiplies(WG_QUANTIZATION_BF16, drawn(WG_DIMS(17, 139)), 5, false);
 }
 
 /* Levels of every value, including -128, and x of many magnitudes; the expected sums are
  * NumPy's. */
 TEST(products_of_integers_are_numpys) {
     wg_tensor *x = fixture_tensor("block_products/x");
-    const char
-        *weights[] = {[WG_QUANTIZATION_Q8_0] = "q8_0", [WG_QUANTIZATION_Q4_0] = "q4_0"},
-        *products[] = {
-            [WG_QUANTIZATION_Q8_0] = "product_q8_0", [WG_QUANTIZATION_Q4_0] = "product_q4_0"};
     for (wg_quantization quantization = WG_QUANTIZATION_Q8_0; quantization <= WG_QUANTIZATION_Q4_0;
          quantization++) {
-        wg_tensor *rows = fixture_tensor("block_products/%s", weights[quantization]);
-        wg_tensor *expected =
-            wg_cast(fixture_tensor("block_products/%s", products[quantization]), WG_F32);
+        const char *name = wg_quantization_name(quantization);
+        wg_tensor *rows = fixture_tensor("block_products/%s", name);
+        wg_tensor *expected = wg_cast(fixture_tensor("block_products/product_%s", name), WG_F32);
         const double scale = wg_item(wg_max(wg_abs(expected), WG_ALL, false));
         assert_close(wg_quantized_linear(x, rows, quantization, NULL), expected, rounding,
                      1e-7 * scale);
@@ -198,7 +194,7 @@ TEST(products_of_integers_are_numpys) {
 }
 
 TEST(a_row_gives_the_same_bits_alone_and_among_others) {
-    wg_tensor *x = normal(WG_DIMS(163, 96)), *w = normal(WG_DIMS(45, 96));
+    wg_tensor *x = drawn(WG_DIMS(163, 96)), *w = drawn(WG_DIMS(45, 96));
     for (wg_quantization quantization = WG_QUANTIZATION_Q8_0; quantization < WG_QUANTIZATION_COUNT;
          quantization++) {
         wg_tensor *quantized = wg_quantize(w, quantization);
@@ -213,8 +209,8 @@ TEST(a_row_gives_the_same_bits_alone_and_among_others) {
  * error of a sum n roundings of f32. */
 TEST(many_rows_in_bf16_are_off_by_the_rounding_of_x) {
     enum { ROWS = FEW_ROWS + 1, N = 96 };
-    wg_tensor *x = normal(WG_DIMS(ROWS, N)),
-              *quantized = wg_quantize(normal(WG_DIMS(45, N)), WG_QUANTIZATION_BF16);
+    wg_tensor *x = drawn(WG_DIMS(ROWS, N)),
+              *quantized = wg_quantize(drawn(WG_DIMS(45, N)), WG_QUANTIZATION_BF16);
     wg_tensor *all = wg_quantized_linear(x, quantized, WG_QUANTIZATION_BF16, NULL);
     wg_tensor *sizes = wg_linear_op(wg_cast(wg_abs(x), WG_F64),
                                     wg_abs(wg_dequantize(quantized, WG_QUANTIZATION_BF16)), NULL);
@@ -231,8 +227,8 @@ TEST(many_rows_in_bf16_are_off_by_the_rounding_of_x) {
 TEST(what_is_not_finite_stays_so) {
     for (int j = 0; j < 2 * WG_QUANTIZATION_COUNT; j++) {
         const wg_quantization quantization = (wg_quantization)(j / 2);
-        wg_tensor *x = normal(WG_DIMS(j % 2 ? FEW_ROWS + 3 : 3, 64)),
-                  *quantized = wg_quantize(normal(WG_DIMS(20, 64)), quantization);
+        wg_tensor *x = drawn(WG_DIMS(j % 2 ? FEW_ROWS + 3 : 3, 64)),
+                  *quantized = wg_quantize(drawn(WG_DIMS(20, 64)), quantization);
         float *numbers = wg_tensor_data(x);
         numbers[5] = NAN;
         numbers[2 * 64 + 40] = INFINITY;
@@ -246,9 +242,9 @@ TEST(what_is_not_finite_stays_so) {
 }
 
 TEST(strided_operands_need_no_copy_of_the_callers) {
-    wg_tensor *x = wg_transpose(normal(WG_DIMS(64, 3)), 0, 1);
+    wg_tensor *x = wg_transpose(drawn(WG_DIMS(64, 3)), 0, 1);
     wg_tensor *quantized =
-        wg_quantize(wg_transpose(normal(WG_DIMS(64, 9)), 0, 1), WG_QUANTIZATION_Q8_0);
+        wg_quantize(wg_transpose(drawn(WG_DIMS(64, 9)), 0, 1), WG_QUANTIZATION_Q8_0);
     wg_tensor *every_other = wg_slice(quantized, 0, 0, 9, 2);
     wg_tensor *y = wg_quantized_linear(x, every_other, WG_QUANTIZATION_Q8_0, NULL);
     assert_close(
@@ -257,22 +253,21 @@ TEST(strided_operands_need_no_copy_of_the_callers) {
         rounding, 10 * rounding);
 }
 
+static wg_quantization threaded;
+static wg_tensor *threaded_weight, *threaded_x[2];
+
+static void threaded_products(int count, wg_tensor **results) {
+    for (int i = 0; i < count; i++)
+        results[i] = wg_quantized_linear(threaded_x[i], threaded_weight, threaded, NULL);
+}
+
 TEST(any_number_of_threads_gives_the_same_bits) {
-    const int threads = wg_threads();
-    for (int i = 0; i < 2 * WG_QUANTIZATION_COUNT; i++) {
-        const wg_quantization quantization = (wg_quantization)(i / 2);
-        wg_tensor *x = normal(WG_DIMS(i % 2 ? 40 : 2, 256));
-        wg_tensor *quantized = wg_quantize(normal(WG_DIMS(700, 256)), quantization), *first = NULL;
-        for (int n = 1; n <= 3; n++) {
-            wg_set_threads(n);
-            wg_tensor *y = wg_quantized_linear(x, quantized, quantization, NULL);
-            if (first)
-                assert_close(y, first, 0, 0);
-            else
-                first = y;
-        }
+    for (threaded = 0; threaded < WG_QUANTIZATION_COUNT; threaded++) {
+        threaded_weight = wg_quantize(drawn(WG_DIMS(700, 256)), threaded);
+        threaded_x[0] = drawn(WG_DIMS(2, 256));
+        threaded_x[1] = drawn(WG_DIMS(40, 256));
+        assert_same_bits_at_any_thread_count(2, threaded_products);
     }
-    wg_set_threads(threads);
 }
 
 /* Layers some of whose rows are no whole group, with and without a bias, for few and many rows of
@@ -282,10 +277,10 @@ TEST(several_weights_give_side_by_side_what_each_gives_alone) {
     for (wg_quantization quantization = 0; quantization < WG_QUANTIZATION_COUNT; quantization++)
         for (int i = 0; i < 9; i++) {
             const int count = 1 + i % 3;
-            wg_tensor *x = normal(WG_DIMS(x_rows[i / 3], 96)), *weights[3], *biases[3], *alone[3];
+            wg_tensor *x = drawn(WG_DIMS(x_rows[i / 3], 96)), *weights[3], *biases[3], *alone[3];
             for (int w = 0; w < count; w++) {
-                weights[w] = wg_quantize(normal(WG_DIMS(outputs[w], 96)), quantization);
-                biases[w] = w == 1 ? NULL : normal(WG_DIMS(outputs[w]));
+                weights[w] = wg_quantize(drawn(WG_DIMS(outputs[w], 96)), quantization);
+                biases[w] = w == 1 ? NULL : drawn(WG_DIMS(outputs[w]));
                 alone[w] = wg_quantized_linear(x, weights[w], quantization, biases[w]);
             }
             assert_close(wg__quantized_linears(x, count, weights, quantization, biases),
@@ -293,42 +288,25 @@ TEST(several_weights_give_side_by_side_what_each_gives_alone) {
         }
 }
 
-#define refused(call, code, part)                                                                  \
-    do {                                                                                           \
-        ck_assert_ptr_null(call);                                                                  \
-        assert_error(code, part);                                                                  \
-    } while (0)
-
 TEST(what_cannot_be_packed_is_refused) {
-    refused(wg_quantize(normal(WG_DIMS(2, 33)), WG_QUANTIZATION_Q8_0), WG_ERROR_SHAPE,
-            "q8_0 quantizes blocks of 32, which do not fill 33");
-    refused(wg_quantize(wg_zeros(WG_F64, WG_DIMS(2, 32)), WG_QUANTIZATION_Q8_0), WG_ERROR_DTYPE,
-            "wanted f32");
-    refused(wg_quantize(wg_scalar(WG_F32, 1), WG_QUANTIZATION_BF16), WG_ERROR_SHAPE, "wanted rows");
-    refused(wg_quantize(normal(WG_DIMS(2, 32)), WG_QUANTIZATION_COUNT), WG_ERROR_ARGUMENT,
-            "there is no quantization 5");
-    refused(wg_dequantize(wg_zeros(WG_U8, WG_DIMS(2, 33)), WG_QUANTIZATION_Q8_0), WG_ERROR_SHAPE,
-            "a row of 33 bytes is no whole blocks of q8_0, 34 each");
-    refused(wg_dequantize(normal(WG_DIMS(2, 34)), WG_QUANTIZATION_Q8_0), WG_ERROR_DTYPE,
-            "wanted u8");
-    wg_tensor *quantized = wg_quantize(normal(WG_DIMS(2, 64)), WG_QUANTIZATION_Q4_0);
-    refused(wg_quantized_linear(normal(WG_DIMS(3, 32)), quantized, WG_QUANTIZATION_Q4_0, NULL),
-            WG_ERROR_SHAPE, "x has 32 features, the weight takes 64");
-    refused(wg_quantized_linear(normal(WG_DIMS(64)), quantized, WG_QUANTIZATION_Q4_0,
-                                normal(WG_DIMS(3))),
-            WG_ERROR_SHAPE, "wanted a bias of 2");
-    refused(wg_quantized_linear(normal(WG_DIMS(64)), normal(WG_DIMS(2, 64)), WG_QUANTIZATION_Q4_0,
-                                NULL),
-            WG_ERROR_DTYPE, "not u8");
-    wg_tensor *weights[] = {quantized, wg_quantize(normal(WG_DIMS(2, 32)), WG_QUANTIZATION_Q4_0)};
-    refused(wg__quantized_linears(normal(WG_DIMS(64)), 2, weights, WG_QUANTIZATION_Q4_0, NULL),
-            WG_ERROR_SHAPE, "x has 64 features, the weight takes 32");
-    refused(wg__quantized_linears(normal(WG_DIMS(64)), 0, weights, WG_QUANTIZATION_Q4_0, NULL),
-            WG_ERROR_ARGUMENT, "0 weights; wanted 1 to 3");
-    refused(wg__quantized_linears(normal(WG_DIMS(64)), 4, weights, WG_QUANTIZATION_Q4_0, NULL),
-            WG_ERROR_ARGUMENT, "4 weights; wanted 1 to 3");
-    ck_assert_ptr_null(wg__quantized_linears(
-        normal(WG_DIMS(64)), 2, (wg_tensor *[]){quantized, NULL}, WG_QUANTIZATION_Q4_0, NULL));
+    const wg_quantization q8_0 = WG_QUANTIZATION_Q8_0, q4_0 = WG_QUANTIZATION_Q4_0;
+    wg_tensor *x = drawn(WG_DIMS(2, 32)), *vector = drawn(WG_DIMS(64));
+    wg_tensor *quantized = wg_quantize(drawn(WG_DIMS(2, 64)), q4_0);
+    wg_tensor *weights[] = {quantized, wg_quantize(x, q4_0)};
+    refused(wg_quantize(drawn(WG_DIMS(2, 33)), q8_0), SHAPE, "blocks of 32, which do not fill 33");
+    refused(wg_quantize(wg_cast(x, WG_F64), q8_0), DTYPE, "wanted f32");
+    refused(wg_quantize(wg_scalar(WG_F32, 1), WG_QUANTIZATION_BF16), SHAPE, "wanted rows");
+    refused(wg_quantize(x, WG_QUANTIZATION_COUNT), ARGUMENT, "there is no quantization 5");
+    refused(wg_dequantize(wg_zeros(WG_U8, WG_DIMS(2, 33)), q8_0), SHAPE, "blocks of q8_0, 34 each");
+    refused(wg_dequantize(drawn(WG_DIMS(2, 34)), q8_0), DTYPE, "wanted u8");
+    refused(wg_quantized_linear(x, quantized, q4_0, NULL), SHAPE, "32 features");
+    refused(wg_quantized_linear(vector, quantized, q4_0, drawn(WG_DIMS(3))), SHAPE, "a bias of 2");
+    refused(wg_quantized_linear(vector, drawn(WG_DIMS(2, 64)), q4_0, NULL), DTYPE, "not u8");
+    refused(wg__quantized_linears(vector, 2, weights, q4_0, NULL), SHAPE, "weight takes 32");
+    refused(wg__quantized_linears(vector, 0, weights, q4_0, NULL), ARGUMENT, "0 weights");
+    refused(wg__quantized_linears(vector, 4, weights, q4_0, NULL), ARGUMENT, "4 weights");
+    weights[1] = NULL;
+    ck_assert_ptr_null(wg__quantized_linears(vector, 2, weights, q4_0, NULL));
     assert_no_error();
 }
 

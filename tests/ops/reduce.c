@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/support/testing.h"
+#include "tests/support/tensors.h"
 
 /* ---- Against plain loops ---- */
 
@@ -44,11 +44,10 @@ static void check_all_axes(wg_tensor *x) {
         for (int i = 0; i < ndim; i++)
             if (mask >> i & 1)
                 axes[count++] = i;
-        wg_scope scope;
-        wg_scope_begin(&scope);
-        assert_close(wg_cast(wg_sum(x, count, axes, true), WG_F64), naive_sum(x, mask), 1e-13,
-                     1e-11);
-        wg_scope_end(&scope, NULL);
+        IN_SCOPE() {
+            assert_close(wg_cast(wg_sum(x, count, axes, true), WG_F64), naive_sum(x, mask), 1e-13,
+                         1e-11);
+        }
     }
 }
 
@@ -72,20 +71,18 @@ TEST(sums_of_strided_operands_agree_with_a_plain_loop) {
 TEST(the_largest_is_found_wherever_it_stands) {
     wg_tensor *x = wg_full(WG_F32, WG_DIMS(50000), -2);
     float *data = wg_tensor_data(x);
-    for (int64_t i = 0; i < 50000; i += 4999) {
-        wg_scope scope;
-        wg_scope_begin(&scope);
-        data[i] = 3;
-        ck_assert_double_eq(wg_item(wg_max(x, WG_ALL, false)), 3);
-        ck_assert_double_eq(wg_item(wg_min(wg_neg(x), WG_ALL, false)), -3);
-        ck_assert_double_eq(wg_item(wg_argmax(x, 0, false)), (double)i);
-        data[i] = NAN;
-        ck_assert_double_nan(wg_item(wg_max(x, WG_ALL, false)));
-        ck_assert_double_nan(wg_item(wg_min(x, WG_ALL, false)));
-        ck_assert_double_eq(wg_item(wg_argmax(x, 0, false)), (double)i);
-        data[i] = -2;
-        wg_scope_end(&scope, NULL);
-    }
+    for (int64_t i = 0; i < 50000; i += 4999)
+        IN_SCOPE() {
+            data[i] = 3;
+            ck_assert_double_eq(wg_item(wg_max(x, WG_ALL, false)), 3);
+            ck_assert_double_eq(wg_item(wg_min(wg_neg(x), WG_ALL, false)), -3);
+            ck_assert_double_eq(wg_item(wg_argmax(x, 0, false)), (double)i);
+            data[i] = NAN;
+            ck_assert_double_nan(wg_item(wg_max(x, WG_ALL, false)));
+            ck_assert_double_nan(wg_item(wg_min(x, WG_ALL, false)));
+            ck_assert_double_eq(wg_item(wg_argmax(x, 0, false)), (double)i);
+            data[i] = -2;
+        }
 }
 
 /* Whether y holds the first index of the largest element along an axis of x, which y lacks. */
@@ -104,20 +101,18 @@ static void check_argmax(wg_tensor *x, int axis) {
 TEST(the_first_of_the_largest_is_found_in_any_layout) {
     const wg_dtype dtypes[] = {WG_F32, WG_F64, WG_BF16, WG_I32, WG_I64};
     wg_generator generator = {.seed = 11};
-    for (size_t d = 0; d < WG_COUNT(dtypes); d++) {
-        wg_scope scope;
-        wg_scope_begin(&scope);
-        wg_tensor *x = wg_cast(wg_randint(&generator, -50, 50, WG_DIMS(7, 300, 33)), dtypes[d]);
-        wg_tensor *tall = wg_reshape(x, WG_DIMS(-1, 11));
-        wg_tensor *views[] = {x, wg_permute(x, WG_DIMS(2, 0, 1)), tall,
-                              wg_slice(wg_slice(x, 2, WG_END, WG_END, -2), 1, 1, WG_END, 3),
-                              wg_expand(wg_slice(x, 1, 0, 1, 1), WG_DIMS(7, 40, 33))};
-        for (size_t i = 0; i < WG_COUNT(views); i++)
-            for (int axis = 0; axis < wg_tensor_ndim(views[i]); axis++)
-                check_argmax(views[i], axis);
-        check_argmax(wg_reshape(x, WG_DIMS(-1)), 0);
-        wg_scope_end(&scope, NULL);
-    }
+    for (size_t d = 0; d < WG_COUNT(dtypes); d++)
+        IN_SCOPE() {
+            wg_tensor *x = wg_cast(wg_randint(&generator, -50, 50, WG_DIMS(7, 300, 33)), dtypes[d]);
+            wg_tensor *tall = wg_reshape(x, WG_DIMS(-1, 11));
+            wg_tensor *views[] = {x, wg_permute(x, WG_DIMS(2, 0, 1)), tall,
+                                  wg_slice(wg_slice(x, 2, WG_END, WG_END, -2), 1, 1, WG_END, 3),
+                                  wg_expand(wg_slice(x, 1, 0, 1, 1), WG_DIMS(7, 40, 33))};
+            for (size_t i = 0; i < WG_COUNT(views); i++)
+                for (int axis = 0; axis < wg_tensor_ndim(views[i]); axis++)
+                    check_argmax(views[i], axis);
+            check_argmax(wg_reshape(x, WG_DIMS(-1)), 0);
+        }
 }
 
 TEST(the_logarithm_of_a_long_sum_of_exponentials_is_that_of_its_parts) {

@@ -6,7 +6,7 @@
  * A case of the program is an op; its failures name the line of the JSON file. Outputs and gradients
  * have to agree within the tolerances of the case; where PyTorch gives no gradient, it has to be
  * zero. */
-#include "tests/support/testing.h"
+#include "tests/support/tensors.h"
 
 #include <assert.h>
 #include <jansson.h>
@@ -425,10 +425,9 @@ START_TEST(values_and_gradients_agree_with_pytorch) {
     json_array_foreach(list, i, json) {
         if (strcmp(op_of(json), op) != 0)
             continue;
-        wg_scope scope;
-        wg_scope_begin(&scope);
-        check_case(&table[row], i + 2, json); /* the first line is the bracket of the list */
-        wg_scope_end(&scope, NULL);
+        IN_SCOPE() {
+            check_case(&table[row], i + 2, json); /* the first line is the bracket of the list */
+        }
     }
     json_decref(list);
 }

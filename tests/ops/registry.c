@@ -12,22 +12,12 @@
 #include "base/alloc.h"
 #include "tensor/internal.h"
 #include "tensor/ops.h"
-#include "tests/support/testing.h"
+#include "tests/support/tensors.h"
 
 #define MAX_INPUTS WG_COUNT(((wg_sample *)NULL)->inputs)
 #define MAX_ALLOCATIONS 20000
 
 /* ---- Samples ---- */
-
-/* Creates the next sample of an op in the caller's scope; false after the last. */
-static bool next_sample(const wg_op *op, int index, wg_sample *sample) {
-    wg_generator generator = {.seed = 1964, .offset = (uint64_t)index << 16};
-    *sample = (wg_sample){0};
-    int more = op->sample(index, &generator, sample);
-    ck_assert_msg(more >= 0, "%s, sample %d: cannot be made", op->name, index);
-    assert_no_error();
-    return more > 0;
-}
 
 /* The same sample with each input replaced by a function of it. */
 static wg_sample map_inputs(const wg_sample *sample, wg_tensor *(*map)(wg_tensor *x)) {
@@ -214,7 +204,7 @@ START_TEST(a_null_input_gives_null_and_leaves_the_pending_error_alone) {
             wg_fail(WG_ERROR_STATE, "test", "the first error");
             ck_assert_int_eq(forward(op, &sample, &r), -1);
             for (int j = 0; j < op->output_count; j++)
-                assert_null(r.outputs[j], WG_ERROR_STATE, "the first error");
+                refused(r.outputs[j], STATE, "the first error");
         }
 }
 END_TEST
@@ -225,14 +215,10 @@ START_TEST(a_wrong_number_of_inputs_is_refused) {
     next_sample(op, 0, &sample);
     wg_tensor *inputs[WG_MAX_DIMS * 8] = {0}, *outputs[WG_MAX_OUTPUTS];
     inputs[0] = sample.inputs[0];
-    if (op->min_inputs > 0) {
-        assert_fails(wg_apply(op, op->min_inputs - 1, inputs, sample.options, outputs),
-                     WG_ERROR_ARGUMENT, op->name);
-    }
-    if (op->max_inputs < (int)WG_COUNT(inputs)) {
-        assert_fails(wg_apply(op, op->max_inputs + 1, inputs, sample.options, outputs),
-                     WG_ERROR_ARGUMENT, op->name);
-    }
+    const int counts[] = {op->min_inputs - 1, op->max_inputs + 1};
+    for (int i = 0; i < 2; i++)
+        if (0 <= counts[i] && counts[i] <= (int)WG_COUNT(inputs))
+            failed(wg_apply(op, counts[i], inputs, sample.options, outputs), ARGUMENT, op->name);
 }
 END_TEST
 
@@ -260,26 +246,50 @@ START_TEST(a_saved_tensor_that_was_written_is_refused) {
             if (!node || node->op != op || !node->inputs[i].tensor)
                 continue;
             wg_tensor_touch(r.inputs[i]);
-            assert_fails(backward(&r, ALL_INPUTS, NULL), WG_ERROR_GRADIENT, op->name);
+            failed(backward(&r, ALL_INPUTS, NULL), GRADIENT, op->name);
         }
 }
 END_TEST
 
 /* ---- Lack of memory ---- */
 
-/* Forward and backward with all allocations after the n-th failing; true if nothing failed. */
-static bool survives(const wg_op *op, const wg_sample *sample, const run *ready, int64_t n) {
-    run r = *ready;
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg__alloc_fail_after(n);
-    bool came_through = forward(op, sample, &r) == 0;
-    for (int j = 0; came_through && j < r.weighted_count; j++)
-        r.weighted[j] = r.outputs[ready->weighted[j]->output_index];
-    came_through = came_through && backward(&r, ALL_INPUTS, NULL) == 0;
-    wg__alloc_fail_after(-1);
-    wg_scope_end(&scope, NULL);
-    return came_through;
+typedef struct sampled_op {
+    const wg_op *op;
+    const wg_sample *sample;
+    const run *ready; /* leaves and cotangents */
+    wg_tensor *const *tangents;
+} sampled_op;
+
+/* Forward and backward; true if nothing failed. */
+static bool run_back(const sampled_op *of) {
+    run r = *of->ready;
+    bool done = forward(of->op, of->sample, &r) == 0;
+    for (int j = 0; done && j < r.weighted_count; j++)
+        r.weighted[j] = r.outputs[of->ready->weighted[j]->output_index];
+    return done && backward(&r, ALL_INPUTS, NULL) == 0;
+}
+
+/* Runs the op with all allocations after the n-th failing, for each n until none fails. */
+static void fail_each_allocation(const sampled_op *of, int index,
+                                 bool (*succeeds)(const sampled_op *of)) {
+    const int64_t tensors = wg_tensors_alive(), blocks = wg_alloc_get_stats().live_blocks;
+    bool done = false;
+    for (int64_t n = 0; !done; n++) {
+        ck_assert_int_lt(n, MAX_ALLOCATIONS);
+        IN_SCOPE() {
+            wg__alloc_fail_after(n);
+            done = succeeds(of);
+            wg__alloc_fail_after(-1);
+        }
+        ck_assert_msg(done == !wg_error_pending(), "%s, sample %d: allocation %lld failed, %s",
+                      of->op->name, index, (long long)n,
+                      done ? "and the error is not the result's" : "and no error is pending");
+        if (!done)
+            assert_error(WG_ERROR_MEMORY, "");
+        ck_assert_msg(wg_tensors_alive() == tensors && wg_alloc_get_stats().live_blocks == blocks,
+                      "%s, sample %d: tensors or memory leaked, n = %lld", of->op->name, index,
+                      (long long)n);
+    }
 }
 
 START_TEST(lack_of_memory_anywhere_is_an_error_and_no_leak) {
@@ -291,31 +301,12 @@ START_TEST(lack_of_memory_anywhere_is_an_error_and_no_leak) {
         forward(op, &sample, &ready);
         make_weights(op, &ready, as_it_is);
         assert_no_error();
-        int64_t tensors = wg_tensors_alive(), blocks = wg_alloc_get_stats().live_blocks;
-        bool done = false;
-        for (int64_t n = 0; !done; n++) {
-            ck_assert_int_lt(n, MAX_ALLOCATIONS);
-            done = survives(op, &sample, &ready, n);
-            ck_assert_msg(done == !wg_error_pending(), "%s, sample %d: allocation %lld failed, %s",
-                          op->name, k, (long long)n,
-                          done ? "and the error is not the result's" : "and no error is pending");
-            if (!done)
-                assert_error(WG_ERROR_MEMORY, "");
-            ck_assert_msg(wg_tensors_alive() == tensors, "%s, sample %d: tensors leaked, n = %lld",
-                          op->name, k, (long long)n);
-            ck_assert_msg(wg_alloc_get_stats().live_blocks == blocks,
-                          "%s, sample %d: memory leaked, n = %lld", op->name, k, (long long)n);
-        }
+        fail_each_allocation(&(sampled_op){op, &sample, &ready, NULL}, k, run_back);
     }
 }
 END_TEST
 
 /* ---- Forward mode ---- */
-
-typedef struct sampled_op {
-    const wg_op *op;
-    const wg_sample *sample;
-} sampled_op;
 
 static int run_sampled(int input_count, wg_tensor *const *inputs, int output_count,
                        wg_tensor **outputs, void *context) {
@@ -340,18 +331,12 @@ static int make_tangents(const wg_op *op, const run *r, uint64_t mask, wg_tensor
     return count;
 }
 
-/* A jvp with all allocations after the n-th failing; true if nothing failed. */
-static bool jvp_survives(sampled_op *sampled, const run *r, wg_tensor *const *tangents, int64_t n) {
+static bool run_forward_mode(const sampled_op *of) {
     wg_tensor *found[WG_MAX_OUTPUTS];
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg__alloc_fail_after(n);
-    int status = wg_jvp(run_sampled, sampled, r->input_count, r->inputs, tangents,
-                        sampled->op->output_count, NULL, found);
-    wg__alloc_fail_after(-1);
-    for (int j = 0; status < 0 && j < sampled->op->output_count; j++)
+    const int status = wg_jvp(run_sampled, (void *)of, of->ready->input_count, of->ready->inputs,
+                              of->tangents, of->op->output_count, NULL, found);
+    for (int j = 0; status < 0 && j < of->op->output_count; j++)
         ck_assert_ptr_null(found[j]);
-    wg_scope_end(&scope, NULL);
     return status == 0;
 }
 
@@ -361,23 +346,10 @@ START_TEST(lack_of_memory_in_forward_mode_is_an_error_and_no_leak) {
     for (int k = 0; next_sample(op, k, &sample); k++) {
         run r;
         wg_tensor *tangents[MAX_INPUTS];
-        sampled_op sampled = {op, &sample};
         make_leaves(op, &sample, ALL_INPUTS, &r); /* so that the jvps are recorded, too */
         if (make_tangents(op, &r, ALL_INPUTS, tangents) == 0)
             continue;
-        int64_t tensors = wg_tensors_alive(), blocks = wg_alloc_get_stats().live_blocks;
-        bool done = false;
-        for (int64_t n = 0; !done; n++) {
-            ck_assert_int_lt(n, MAX_ALLOCATIONS);
-            done = jvp_survives(&sampled, &r, tangents, n);
-            if (!done)
-                assert_error(WG_ERROR_MEMORY, "");
-            assert_no_error();
-            ck_assert_msg(wg_tensors_alive() == tensors, "%s, sample %d: tensors leaked, n = %lld",
-                          op->name, k, (long long)n);
-            ck_assert_msg(wg_alloc_get_stats().live_blocks == blocks,
-                          "%s, sample %d: memory leaked, n = %lld", op->name, k, (long long)n);
-        }
+        fail_each_allocation(&(sampled_op){op, &sample, &r, tangents}, k, run_forward_mode);
     }
 }
 END_TEST
@@ -450,12 +422,16 @@ START_TEST(bf16_agrees_with_f64_or_is_refused) {
 }
 END_TEST
 
-/* The same outputs by primitives. */
+static double tolerance_of(const wg_op *op) {
+    return strcmp(op->name, "batch_norm") == 0 ? 1e-10 : strstr(op->name, "norm") ? 1e-11 : 1e-12;
+}
+
+/* The same outputs and gradients by primitives, which backward uses under create_graph. */
 START_TEST(a_fused_op_equals_its_decomposition) {
     const wg_op *op = wg_op_at(_i);
     wg_sample sample;
     for (int k = 0; op->vjp && op->decompose && next_sample(op, k, &sample); k++) {
-        run r;
+        run r, by_primitives;
         wg_spec specs[MAX_INPUTS];
         wg_call call;
         make_leaves(op, &sample, 0, &r);
@@ -464,6 +440,14 @@ START_TEST(a_fused_op_equals_its_decomposition) {
         ck_assert_int_eq(op->decompose(&call), 0);
         for (int j = 0; j < op->output_count; j++)
             assert_equal(call.outputs[j], r.outputs[j], 1e-12);
+        make_leaves(op, &sample, ALL_INPUTS, &r);
+        ck_assert_int_eq(forward(op, &sample, &r), 0);
+        make_weights(op, &r, as_it_is);
+        by_primitives = r;
+        ck_assert_int_eq(backward(&r, ALL_INPUTS, &(wg_backward_options){.retain_graph = true}), 0);
+        ck_assert_int_eq(
+            backward(&by_primitives, ALL_INPUTS, &(wg_backward_options){.create_graph = true}), 0);
+        assert_same_run(op, &r, &by_primitives, tolerance_of(op));
     }
 }
 END_TEST
@@ -489,10 +473,6 @@ START_TEST(a_copy_of_the_record_with_another_name_is_the_op) {
     }
 }
 END_TEST
-
-static const char *op_name(int index) {
-    return wg_op_at(index)->name;
-}
 
 SUITES {
     const TTest *const tests[] = {the_record_is_complete,

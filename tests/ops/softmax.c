@@ -3,7 +3,7 @@
 #include "autograd/autograd.h"
 #include "tensor/ops.h"
 #include "tests/support/fused.h"
-#include "tests/support/testing.h"
+#include "tests/support/tensors.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,8 +14,7 @@ static wg_tensor *stored(const char *name, const char *array) {
 
 static void assert_like_pytorch(const char *name, wg_tensor *(*function)(wg_tensor *, int),
                                 int axis) {
-    wg_tensor *x = stored(name, "x");
-    ck_assert_int_eq(wg_set_requires_grad(x, true), 0);
+    wg_tensor *x = leaf_of(stored(name, "x"));
     wg_tensor *y = function(x, axis);
     assert_close(wg_detach(y), stored(name, "y"), 1e-5, 1e-7);
     wg_backward_options cotangent = {.cotangent = stored(name, "dy")};

@@ -1,6 +1,6 @@
 /* Views: which ops share their operand's memory, and what strides make possible. */
 #include "tensor/ops.h"
-#include "tests/support/testing.h"
+#include "tests/support/tensors.h"
 #include "tensor/internal.h"
 
 static wg_tensor *count_up(int ndim, const int64_t *shape) {
@@ -94,12 +94,12 @@ TEST(chunks_are_equal_but_for_the_last) {
 TEST(a_failed_split_leaves_no_parts) {
     wg_tensor *x = count_up(WG_DIMS(2, 5));
     wg_tensor *parts[2] = {x, x};
-    assert_fails(wg_split(x, 1, 2, (int64_t[]){2, 2}, parts), WG_ERROR_SHAPE,
-                 "split: (2, 5) f32: the sizes of the parts must sum to 5");
+    failed(wg_split(x, 1, 2, (int64_t[]){2, 2}, parts), SHAPE,
+           "split: (2, 5) f32: the sizes of the parts must sum to 5");
     ck_assert(!parts[0] && !parts[1]);
-    assert_fails(wg_split(x, 1, 2, (int64_t[]){6, -1}, parts), WG_ERROR_SHAPE, "split");
-    assert_fails(wg_split(x, 2, 2, (int64_t[]){2, 2}, parts), WG_ERROR_INDEX, "split: axis 2");
-    assert_fails(wg_chunk(x, 1, 0, NULL), WG_ERROR_ARGUMENT, "chunk: 0 parts");
+    failed(wg_split(x, 1, 2, (int64_t[]){6, -1}, parts), SHAPE, "split");
+    failed(wg_split(x, 2, 2, (int64_t[]){2, 2}, parts), INDEX, "split: axis 2");
+    failed(wg_chunk(x, 1, 0, NULL), ARGUMENT, "chunk: 0 parts");
     ck_assert_int_eq(wg_chunk(NULL, 1, 2, parts), -1);
     assert_no_error();
 }
@@ -171,21 +171,20 @@ TEST(large_tensors_are_copied_from_any_order_of_axes) {
     static const wg_dtype of_size[] = {WG_U8, WG_BF16, WG_F32, WG_F64};
     for (size_t s = 0; s < WG_COUNT(shapes); s++)
         for (size_t o = 0; o < WG_COUNT(orders); o++)
-            for (int size = 0; size < 4; size++) {
-                wg_scope scope;
-                wg_scope_begin(&scope);
-                wg_generator generator = {.seed = 7};
-                wg_tensor *x = wg_cast(wg_randint(&generator, 0, 200, 4, shapes[s]), of_size[size]);
-                wg_tensor *turned = wg_permute(x, 4, orders[o]);
-                assert_copied(wg_clone(turned), turned);
-                wg_tensor *part = wg_slice(wg_slice(turned, 2, 1, WG_END, 1), 3, 0, WG_END, 2);
-                assert_copied(wg_clone(part), part);
-                wg_tensor *place = wg_permute(wg_empty_like(x), 4, orders[o]);
-                wg_tensor *base = wg_clone(turned);
-                wg_copy_(place, base);
-                assert_close(place, turned, 0, 0);
-                wg_scope_end(&scope, NULL);
-            }
+            for (int size = 0; size < 4; size++)
+                IN_SCOPE() {
+                    wg_generator generator = {.seed = 7};
+                    wg_tensor *x =
+                        wg_cast(wg_randint(&generator, 0, 200, 4, shapes[s]), of_size[size]);
+                    wg_tensor *turned = wg_permute(x, 4, orders[o]);
+                    assert_copied(wg_clone(turned), turned);
+                    wg_tensor *part = wg_slice(wg_slice(turned, 2, 1, WG_END, 1), 3, 0, WG_END, 2);
+                    assert_copied(wg_clone(part), part);
+                    wg_tensor *place = wg_permute(wg_empty_like(x), 4, orders[o]);
+                    wg_tensor *base = wg_clone(turned);
+                    wg_copy_(place, base);
+                    assert_close(place, turned, 0, 0);
+                }
 }
 
 TEST(a_large_expanded_transpose_is_copied) {

@@ -9,6 +9,7 @@
 #include "tests/support/fused.h"
 #include "tests/support/testing.h"
 #include "tests/support/tiles.h"
+#include "tests/tensor/layouts.h"
 #include "tests/tensor/simd_tables.h"
 
 #include <float.h>
@@ -20,24 +21,6 @@
  * edges, and less than a tile. */
 static const int64_t sizes[][3] = {{96, 128, 64},  {130, 501, 70}, {301, 40, 203}, {69, 771, 202},
                                    {70, 1603, 65}, {5, 9, 3},      {1, 1, 1},      {2, 33, 17}};
-
-enum { BY_ROWS, BY_COLUMNS, APART, LAYOUTS };
-
-enum { SPARE = 7 };
-
-static wg__matrix laid_out(int layout, wg_tensor **memory, uint64_t seed, wg_dtype dtype,
-                           int64_t rows, int64_t columns) {
-    const int64_t across = columns + SPARE, down = rows + SPARE;
-    wg_generator generator = {.seed = seed};
-    *memory = wg_cast(wg_randn(&generator, WG_F32, WG_DIMS(2 * across * down)), dtype);
-    return (wg__matrix){wg_tensor_data(*memory),
-                        layout == BY_ROWS      ? across
-                        : layout == BY_COLUMNS ? 1
-                                               : 2 * across,
-                        layout == BY_ROWS      ? 1
-                        : layout == BY_COLUMNS ? down
-                                               : 2};
-}
 
 static float element(bool is_bf16, wg__matrix x, int64_t i, int64_t j) {
     const int64_t place = i * x.row_stride + j * x.column_stride;
@@ -139,24 +122,14 @@ enum { FROM_ZERO, FROM_C, FROM_ROW, BEGINNINGS };
 /* C begins as noise, or as NaN where it must not be read. */
 static void check_product(const wg__gemm_kernel *kernel, const int64_t *size, int layouts,
                           int forms, int beginning, bool finds_memory) {
-    const int64_t m = size[0], k = size[1], n = size[2];
     wg_scope scope;
     wg_scope_begin(&scope);
     wg_tensor *memory[4];
-    wg__product p = {.dtype = WG_F32,
-                     .rounds = true,
-                     .a_is_bf16 = forms & A_IS_BF16,
-                     .b_is_bf16 = forms & B_IS_BF16,
-                     .m = m,
-                     .n = n,
-                     .k = k,
-                     .alpha = 1,
-                     .beta = beginning == FROM_C};
-    p.a = laid_out(layouts % LAYOUTS, &memory[0], 1, p.a_is_bf16 ? WG_BF16 : WG_F32, m, k);
-    p.b =
-        laid_out(layouts / LAYOUTS % LAYOUTS, &memory[1], 2, p.b_is_bf16 ? WG_BF16 : WG_F32, k, n);
-    p.c = laid_out(layouts / LAYOUTS / LAYOUTS, &memory[2], 3, WG_F32, m, n);
-    p.row = beginning == FROM_ROW ? laid_out(BY_ROWS, &memory[3], 4, WG_F32, 1, n).data : NULL;
+    wg__product p =
+        laid_out_product(size, layouts, WG_F32, forms & A_IS_BF16, forms & B_IS_BF16, memory);
+    p.rounds = true;
+    p.beta = beginning == FROM_C;
+    p.row = beginning == FROM_ROW ? laid_out(BY_ROWS, &memory[3], 4, WG_F32, 1, p.n).data : NULL;
     if (beginning != FROM_C)
         wg_fill_(memory[2], NAN);
     wg_tensor *before = wg_clone(memory[2]);
@@ -176,20 +149,16 @@ static void for_each_kernel(void (*body)(const wg__gemm_kernel *)) {
     }
 }
 
-static void check_layouts(const wg__gemm_kernel *kernel) {
+TEST_OF_KERNELS(a_bf16_product_has_the_bits_of_its_definition_in_every_layout) {
     const int apart = has_tiles(kernel) ? 13 : 4; /* tiles in plain C are slow */
     for (size_t s = 0; s < WG_COUNT(sizes); s++)
-        for (int layouts = 0; layouts < LAYOUTS * LAYOUTS * LAYOUTS; layouts++)
+        for (int layouts = 0; layouts < ALL_LAYOUTS; layouts++)
             if (s >= 5 || layouts % apart == (int)s % 4)
                 check_product(kernel, sizes[s], layouts, layouts % FORMS, layouts % BEGINNINGS,
                               true);
 }
 
-TEST(a_bf16_product_has_the_bits_of_its_definition_in_every_layout) {
-    for_each_kernel(check_layouts);
-}
-
-static void check_forms(const wg__gemm_kernel *kernel) {
+TEST_OF_KERNELS(a_bf16_product_reads_either_operand_in_bf16_and_begins_with_c_or_a_row) {
     for (int forms = 0; forms < FORMS; forms++)
         for (int beginning = 0; beginning < BEGINNINGS; beginning++)
             for (int layouts = 0; layouts < LAYOUTS * LAYOUTS; layouts++) {
@@ -198,18 +167,9 @@ static void check_forms(const wg__gemm_kernel *kernel) {
             }
 }
 
-TEST(a_bf16_product_reads_either_operand_in_bf16_and_begins_with_c_or_a_row) {
-    for_each_kernel(check_forms);
-}
-
-static void check_without_memory(const wg__gemm_kernel *kernel) {
-    for (int layouts = 0; layouts < LAYOUTS * LAYOUTS * LAYOUTS;
-         layouts += has_tiles(kernel) ? 8 : 3)
+TEST_OF_KERNELS(a_bf16_product_does_without_memory_to_pack_into) {
+    for (int layouts = 0; layouts < ALL_LAYOUTS; layouts += has_tiles(kernel) ? 8 : 3)
         check_product(kernel, sizes[1], layouts, layouts % FORMS, layouts % BEGINNINGS, false);
-}
-
-TEST(a_bf16_product_does_without_memory_to_pack_into) {
-    for_each_kernel(check_without_memory);
 }
 
 /* ---- Special numbers ---- */
@@ -219,6 +179,12 @@ static const float specials[] = {
     -0.0F, 0x1p127F, -0x1p127F, 0x1.fffffep127F, 0x1p-100F, 1.00390625F /* a tie */,
     3,     0x1.01p0F};
 
+static wg__product rounded_product(int64_t m, int64_t k, int64_t n, void *a, void *b, void *c) {
+    wg__product p = product_by_rows(WG_F32, m, k, n, a, b, c);
+    p.rounds = true;
+    return p;
+}
+
 /* Whether a kernel adds a product with one rounding: all that are compiled for instructions that
  * do. */
 static bool fuses_products(const char *kernel) {
@@ -227,7 +193,7 @@ static bool fuses_products(const char *kernel) {
 
 /* Every product of two of them, alone and beside another. The definition's own sums overflow where
  * the kernels' do. */
-static void check_specials(const wg__gemm_kernel *kernel) {
+TEST_OF_KERNELS(infinities_and_nans_pass_through_a_bf16_product_as_ieee_754_says) {
     enum { COUNT = WG_COUNT(specials), K = 3 };
     float a[COUNT * K], b[K * COUNT], c[COUNT * COUNT];
     const bool fuses = fuses_products(kernel->rounded->name);
@@ -239,14 +205,7 @@ static void check_specials(const wg__gemm_kernel *kernel) {
             a[i * K + 1] = b[COUNT + i] = specials[beside];
             a[i * K + 2] = b[2 * COUNT + i] = 1;
         }
-        const wg__product p = {.rounds = true,
-                               .m = COUNT,
-                               .n = COUNT,
-                               .k = K,
-                               .alpha = 1,
-                               .a = {a, K, 1},
-                               .b = {b, COUNT, 1},
-                               .c = {c, COUNT, 1}};
+        const wg__product p = rounded_product(COUNT, K, COUNT, a, b, c);
         wg__gemm_large(&p, *kernel);
         const rounded operands = round_operands(&p);
         for (int i = 0; i < COUNT; i++)
@@ -259,51 +218,32 @@ static void check_specials(const wg__gemm_kernel *kernel) {
     }
 }
 
-TEST(infinities_and_nans_pass_through_a_bf16_product_as_ieee_754_says) {
-    for_each_kernel(check_specials);
-}
-
 /* Numbers and sums below 2^-126 are kept, or are 0. */
-static void check_denormals(const wg__gemm_kernel *kernel) {
+TEST_OF_KERNELS(a_bf16_product_keeps_or_zeroes_what_is_below_the_normal_numbers) {
     float a[] = {0x1p-130F, 0x1p-100F, -0x1p-126F}, b[] = {1, 0x1p-30F, 0x1p-1F}, c;
     for (int i = 0; i < 3; i++) {
-        const wg__product p = {.rounds = true,
-                               .m = 1,
-                               .n = 1,
-                               .k = 1,
-                               .alpha = 1,
-                               .a = {&a[i], 1, 1},
-                               .b = {&b[i], 1, 1},
-                               .c = {&c, 1, 1}};
+        const wg__product p = rounded_product(1, 1, 1, &a[i], &b[i], &c);
         wg__gemm_large(&p, *kernel);
         ck_assert(c == 0 || c == a[i] * b[i]);
     }
 }
 
-TEST(a_bf16_product_keeps_or_zeroes_what_is_below_the_normal_numbers) {
-    for_each_kernel(check_denormals);
-}
-
 /* ---- Tiles ---- */
 
 /* Every m and n around the sizes of tiles and of pairs of tiles, and k around blocks. */
-static void check_edges(const wg__gemm_kernel *kernel) {
+TEST_OF_KERNELS(a_product_by_tiles_has_the_bits_of_its_definition_at_every_edge) {
     static const int64_t k[] = {1, 2, 31, 32, 33, 64, 95};
     for (int64_t m = 1; m <= 66 && has_tiles(kernel); m += m % 16 == 1 ? 13 : 1)
         for (int64_t n = 1; n <= 66; n += n % 16 == 1 ? 13 : 1) {
             const int64_t size[] = {m, k[(m + 3 * n) % (int64_t)WG_COUNT(k)], n};
-            const int layouts = (int)((5 * m + n) % (LAYOUTS * LAYOUTS * LAYOUTS));
+            const int layouts = (int)((5 * m + n) % (ALL_LAYOUTS));
             check_product(kernel, size, layouts, (int)(m % FORMS), (int)(n % BEGINNINGS), true);
         }
 }
 
-TEST(a_product_by_tiles_has_the_bits_of_its_definition_at_every_edge) {
-    for_each_kernel(check_edges);
-}
-
 /* Products and sums on both sides of 2^-126, from operands that are normal numbers and some that
  * are not. */
-static void check_flushing(const wg__gemm_kernel *kernel) {
+TEST_OF_KERNELS(a_product_by_tiles_takes_what_is_below_the_normal_numbers_for_zero) {
     enum { M = 33, N = 40, K = 67 };
     wg_generator generator = {.seed = 9};
     wg_tensor *a = wg_mul_scalar(wg_randn(&generator, WG_F32, WG_DIMS(M, K)), 0x1p-63);
@@ -314,24 +254,13 @@ static void check_flushing(const wg__gemm_kernel *kernel) {
         numbers[i] *= 0x1p-64F;
     numbers[K + 1] = -0.0F;
     wg_tensor *before = wg_clone(c);
-    const wg__product p = {.dtype = WG_F32,
-                           .rounds = true,
-                           .m = M,
-                           .n = N,
-                           .k = K,
-                           .alpha = 1,
-                           .beta = 1,
-                           .a = {wg_tensor_data(a), K, 1},
-                           .b = {wg_tensor_data(b), N, 1},
-                           .c = {wg_tensor_data(c), N, 1}};
+    wg__product p =
+        rounded_product(M, K, N, wg_tensor_data(a), wg_tensor_data(b), wg_tensor_data(c));
+    p.beta = 1;
     if (!has_tiles(kernel))
         return;
     wg__gemm_large(&p, *kernel);
     assert_defined(kernel, &p, c, before);
-}
-
-TEST(a_product_by_tiles_takes_what_is_below_the_normal_numbers_for_zero) {
-    for_each_kernel(check_flushing);
 }
 
 static void product_with_a_wrong_sum(const wg__panel_product *p) {
@@ -431,10 +360,10 @@ TEST(the_tiles_of_the_processor_do_what_the_manual_says) {
     }
     const wg__gemm_kernel kernel = wg__gemm_kernel_of_bf16(wg__bf16_kernels_at(WG__BEST));
     ck_assert_str_eq(kernel.rounded->name, "amx");
-    check_layouts(&kernel);
-    check_edges(&kernel);
-    check_flushing(&kernel);
-    check_specials(&kernel);
+    a_bf16_product_has_the_bits_of_its_definition_in_every_layout_of(&kernel);
+    a_product_by_tiles_has_the_bits_of_its_definition_at_every_edge_of(&kernel);
+    a_product_by_tiles_takes_what_is_below_the_normal_numbers_for_zero_of(&kernel);
+    infinities_and_nans_pass_through_a_bf16_product_as_ieee_754_says_of(&kernel);
 }
 
 /* ---- Threads ---- */
@@ -445,28 +374,18 @@ static const int64_t threaded[][3] = {{130, 500, 250}, {301, 150, 203}, {203, 16
 static void products(int count, wg_tensor **results) {
     for (int i = 0; i < count; i++) {
         const int64_t *size = threaded[i / 2];
-        wg_tensor *memory[2];
+        wg_tensor *memory[3];
         results[i] = wg_zeros(WG_F32, WG_DIMS(size[0], size[2]));
-        const wg__product p = {
-            .dtype = WG_F32,
-            .rounds = true,
-            .m = size[0],
-            .n = size[2],
-            .k = size[1],
-            .alpha = 1,
-            .a = laid_out(i % 2 ? BY_COLUMNS : BY_ROWS, &memory[0], 5, WG_F32, size[0], size[1]),
-            .b = laid_out(i % 2 ? BY_ROWS : BY_COLUMNS, &memory[1], 6, WG_F32, size[1], size[2]),
-            .c = {wg_tensor_data(results[i]), size[2], 1}};
+        const int layouts = i % 2 ? BY_COLUMNS + LAYOUTS * BY_ROWS : BY_ROWS + LAYOUTS * BY_COLUMNS;
+        wg__product p = laid_out_product(size, layouts, WG_F32, false, false, memory);
+        p.rounds = true;
+        p.c = (wg__matrix){wg_tensor_data(results[i]), size[2], 1};
         wg__gemm_large(&p, *tested);
     }
 }
 
-static void check_bits(const wg__gemm_kernel *kernel) {
+TEST_OF_KERNELS(a_bf16_product_has_the_same_bits_at_any_thread_count) {
     tested = kernel;
     const int sizes = has_tiles(kernel) ? 1 : WG_COUNT(threaded); /* tiles in plain C are slow */
     assert_same_bits_at_any_thread_count(2 * sizes, products);
-}
-
-TEST(a_bf16_product_has_the_same_bits_at_any_thread_count) {
-    for_each_kernel(check_bits);
 }

@@ -5,7 +5,8 @@
 #include "tensor/kernels.h"
 #include "tensor/ops.h"
 #include "tests/support/fused.h"
-#include "tests/support/testing.h"
+#include "tests/support/tensors.h"
+#include "tests/tensor/layouts.h"
 
 #include <math.h>
 #include <string.h>
@@ -14,25 +15,6 @@
  * tile. */
 static const int64_t sizes[][3] = {{96, 128, 64},  {130, 500, 70}, {301, 40, 203},
                                    {69, 385, 202}, {70, 901, 65},  {5, 9, 3}};
-
-/* The layout of a matrix: by rows, by columns, or with gaps between all elements. */
-enum { BY_ROWS, BY_COLUMNS, APART, LAYOUTS };
-
-enum { SPARE = 7 };
-
-static wg__matrix laid_out(int layout, wg_tensor **memory, uint64_t seed, wg_dtype dtype,
-                           int64_t rows, int64_t columns) {
-    const int64_t across = columns + SPARE, down = rows + SPARE;
-    wg_generator generator = {.seed = seed};
-    *memory = wg_randn(&generator, dtype, WG_DIMS(2 * across * down));
-    return (wg__matrix){wg_tensor_data(*memory),
-                        layout == BY_ROWS      ? across
-                        : layout == BY_COLUMNS ? 1
-                                               : 2 * across,
-                        layout == BY_ROWS      ? 1
-                        : layout == BY_COLUMNS ? down
-                                               : 2};
-}
 
 /* x in f64, by rows. */
 static double *wide(wg_dtype dtype, wg__matrix x, int64_t rows, int64_t columns) {
@@ -90,24 +72,21 @@ static void assert_is_the_sum(const wg__product *p, wg_tensor *memory, wg_tensor
 /* C begins as noise, or as NaN where it must not be read. */
 static void check(const wg__gemm_kernel *kernel, const int64_t *size, int layouts, double alpha,
                   double beta, bool with_row, bool finds_memory) {
-    const int64_t m = size[0], k = size[1], n = size[2];
-    wg_scope scope;
-    wg_scope_begin(&scope);
-    wg_tensor *memory[4];
-    wg__product p = {.dtype = kernel->dtype, .m = m, .n = n, .k = k, .alpha = alpha, .beta = beta};
-    p.a = laid_out(layouts % LAYOUTS, &memory[0], 1, p.dtype, m, k);
-    p.b = laid_out(layouts / LAYOUTS % LAYOUTS, &memory[1], 2, p.dtype, k, n);
-    p.c = laid_out(layouts / LAYOUTS / LAYOUTS, &memory[2], 3, p.dtype, m, n);
-    p.row = with_row ? laid_out(BY_ROWS, &memory[3], 4, p.dtype, 1, n).data : NULL;
-    if (beta == 0)
-        wg_fill_(memory[2], NAN);
-    wg_tensor *before = wg_clone(memory[2]);
-    if (!finds_memory)
-        wg__alloc_fail_after(0);
-    wg__gemm_large(&p, *kernel);
-    wg__alloc_fail_after(-1);
-    assert_is_the_sum(&p, memory[2], before);
-    wg_scope_end(&scope, NULL);
+    IN_SCOPE() {
+        wg_tensor *memory[4];
+        wg__product p = laid_out_product(size, layouts, kernel->dtype, false, false, memory);
+        p.alpha = alpha;
+        p.beta = beta;
+        p.row = with_row ? laid_out(BY_ROWS, &memory[3], 4, p.dtype, 1, p.n).data : NULL;
+        if (beta == 0)
+            wg_fill_(memory[2], NAN);
+        wg_tensor *before = wg_clone(memory[2]);
+        if (!finds_memory)
+            wg__alloc_fail_after(0);
+        wg__gemm_large(&p, *kernel);
+        wg__alloc_fail_after(-1);
+        assert_is_the_sum(&p, memory[2], before);
+    }
 }
 
 static void for_each_kernel(void (*body)(const wg__gemm_kernel *)) {
@@ -117,46 +96,30 @@ static void for_each_kernel(void (*body)(const wg__gemm_kernel *)) {
     }
 }
 
-static void check_layouts(const wg__gemm_kernel *kernel) {
+TEST_OF_KERNELS(a_large_product_is_the_sum_in_every_layout) {
     for (size_t s = 0; s < WG_COUNT(sizes); s++)
-        for (int layouts = 0; layouts < LAYOUTS * LAYOUTS * LAYOUTS; layouts++)
+        for (int layouts = 0; layouts < ALL_LAYOUTS; layouts++)
             if (s == 0 || s == 5 || layouts % 4 == (int)s % 4)
                 check(kernel, sizes[s], layouts, 1, 0, false, true);
 }
 
-TEST(a_large_product_is_the_sum_in_every_layout) {
-    for_each_kernel(check_layouts);
-}
-
-static void check_factors(const wg__gemm_kernel *kernel) {
+TEST_OF_KERNELS(a_large_product_takes_alpha_and_beta) {
     static const double factors[][2] = {{1, 1}, {-0.5, 0}, {0.5, 1}, {2, -0.25}};
     for (size_t f = 0; f < WG_COUNT(factors); f++)
-        for (int layouts = 0; layouts < LAYOUTS * LAYOUTS * LAYOUTS; layouts += 4)
+        for (int layouts = 0; layouts < ALL_LAYOUTS; layouts += 4)
             for (int s = 0; s < 2; s++)
                 check(kernel, sizes[s], layouts, factors[f][0], factors[f][1], false, true);
 }
 
-TEST(a_large_product_takes_alpha_and_beta) {
-    for_each_kernel(check_factors);
-}
-
-static void check_row(const wg__gemm_kernel *kernel) {
-    for (int layouts = 0; layouts < LAYOUTS * LAYOUTS * LAYOUTS; layouts += 2)
+TEST_OF_KERNELS(a_row_is_added_to_each_row_of_a_large_product) {
+    for (int layouts = 0; layouts < ALL_LAYOUTS; layouts += 2)
         for (size_t s = 0; s < WG_COUNT(sizes); s += 1 + (layouts > 8))
             check(kernel, sizes[s], layouts, 1, 0, true, true);
 }
 
-TEST(a_row_is_added_to_each_row_of_a_large_product) {
-    for_each_kernel(check_row);
-}
-
-static void check_without_memory(const wg__gemm_kernel *kernel) {
-    for (int layouts = 0; layouts < LAYOUTS * LAYOUTS * LAYOUTS; layouts += 3)
+TEST_OF_KERNELS(a_large_product_does_without_memory_to_pack_into) {
+    for (int layouts = 0; layouts < ALL_LAYOUTS; layouts += 3)
         check(kernel, sizes[1], layouts, 1, 0, layouts % 2, false);
-}
-
-TEST(a_large_product_does_without_memory_to_pack_into) {
-    for_each_kernel(check_without_memory);
 }
 
 /* ---- A gathered B ---- */
@@ -184,32 +147,25 @@ static void read_part(const void *context, int64_t row, int64_t rows, int64_t co
 }
 
 /* With C by rows and by columns, and so with B gathered as either operand of the kernel. */
-static void check_gathered(const wg__gemm_kernel *kernel) {
+TEST_OF_KERNELS(a_large_product_gathers_an_operand) {
     for (size_t s = 0; s < 8 * WG_COUNT(sizes); s++) {
         const int64_t *size = sizes[s / 8];
-        wg_scope scope;
-        wg_scope_begin(&scope);
-        wg_tensor *memory[3];
-        wg__product p = {
-            .dtype = kernel->dtype, .m = size[0], .k = size[1], .n = size[2], .alpha = 1};
-        p.a = laid_out(BY_ROWS, &memory[0], 1, p.dtype, p.m, p.k);
-        p.b = laid_out(BY_ROWS, &memory[1], 2, p.dtype, p.k, p.n);
-        p.c = laid_out(s / 2 % 2 ? BY_ROWS : BY_COLUMNS, &memory[2], 3, p.dtype, p.m, p.n);
-        wg_tensor *before = wg_clone(memory[2]);
-        wg__product gathered = p;
-        const wg__gather gather = {read_part, &gathered, s % 2 == 1};
-        gathered.gather = &gather;
-        if (s / 4 % 2)
-            wg__alloc_fail_after(0);
-        wg__gemm_large(&gathered, *kernel);
-        wg__alloc_fail_after(-1);
-        assert_is_the_sum(&p, memory[2], before);
-        wg_scope_end(&scope, NULL);
+        IN_SCOPE() {
+            wg_tensor *memory[3];
+            const int layout = s / 2 % 2 ? BY_ROWS : BY_COLUMNS;
+            const wg__product p = laid_out_product(size, layout * LAYOUTS * LAYOUTS, kernel->dtype,
+                                                   false, false, memory);
+            wg_tensor *before = wg_clone(memory[2]);
+            wg__product gathered = p;
+            const wg__gather gather = {read_part, &gathered, s % 2 == 1};
+            gathered.gather = &gather;
+            if (s / 4 % 2)
+                wg__alloc_fail_after(0);
+            wg__gemm_large(&gathered, *kernel);
+            wg__alloc_fail_after(-1);
+            assert_is_the_sum(&p, memory[2], before);
+        }
     }
-}
-
-TEST(a_large_product_gathers_an_operand) {
-    for_each_kernel(check_gathered);
 }
 
 /* The kernel's results for A by rows, which ours reads in place, and by columns. */
@@ -219,29 +175,18 @@ static const int64_t threaded[][3] = {{130, 500, 250}, {301, 150, 203}, {203, 38
 static void products(int count, wg_tensor **results) {
     for (int i = 0; i < count; i++) {
         const int64_t *size = threaded[i / 2];
-        wg_tensor *memory[2];
+        wg_tensor *memory[3];
         results[i] = wg_zeros(tested->dtype, WG_DIMS(size[0], size[2]));
-        const wg__product p = {.dtype = tested->dtype,
-                               .m = size[0],
-                               .n = size[2],
-                               .k = size[1],
-                               .alpha = 1,
-                               .a = laid_out(i % 2 ? BY_COLUMNS : BY_ROWS, &memory[0], 5,
-                                             tested->dtype, size[0], size[1]),
-                               .b = laid_out(i % 2 ? BY_ROWS : BY_COLUMNS, &memory[1], 6,
-                                             tested->dtype, size[1], size[2]),
-                               .c = {wg_tensor_data(results[i]), size[2], 1}};
+        const int layouts = i % 2 ? BY_COLUMNS + LAYOUTS * BY_ROWS : BY_ROWS + LAYOUTS * BY_COLUMNS;
+        wg__product p = laid_out_product(size, layouts, tested->dtype, false, false, memory);
+        p.c = (wg__matrix){wg_tensor_data(results[i]), size[2], 1};
         wg__gemm_large(&p, *tested);
     }
 }
 
-static void check_bits(const wg__gemm_kernel *kernel) {
+TEST_OF_KERNELS(a_large_product_has_the_same_bits_at_any_thread_count) {
     tested = kernel;
     assert_same_bits_at_any_thread_count(2 * WG_COUNT(threaded), products);
-}
-
-TEST(a_large_product_has_the_same_bits_at_any_thread_count) {
-    for_each_kernel(check_bits);
 }
 
 /* The sums have no terms, whichever kernel would add them. */
@@ -250,17 +195,16 @@ TEST(a_product_of_nothing_is_beta_times_c_or_the_row) {
     for (int tries = 0; tries < 24; tries++) {
         const wg_dtype dtype = tries % 2 ? WG_F64 : WG_F32;
         const int64_t side = tries / 2 % 2 ? 301 : 20;
-        wg_tensor *a, *b, *c, *row = wg_randn(NULL, dtype, WG_DIMS(side));
-        wg__product p = {.dtype = dtype, .m = side, .n = side, .alpha = 1};
-        p.a = laid_out(BY_ROWS, &a, 1, dtype, side, 1);
-        p.b = laid_out(BY_ROWS, &b, 2, dtype, 1, side);
-        p.c = laid_out(tries % LAYOUTS, &c, 3, dtype, side, side);
+        const int64_t size[] = {side, 0, side};
+        wg_tensor *memory[3], *row = wg_randn(NULL, dtype, WG_DIMS(side));
+        wg__product p = laid_out_product(size, tries % LAYOUTS * LAYOUTS * LAYOUTS, dtype, false,
+                                         false, memory);
         p.beta = betas[tries % 3];
         p.row = tries / 4 % 3 == 0 ? wg_tensor_data(row) : NULL;
-        wg_tensor *before = wg_clone(c);
+        wg_tensor *before = wg_clone(memory[2]);
         ck_assert_int_eq(wg_set_deterministic(tries >= 12), 0);
         wg__gemm(&p);
         ck_assert_int_eq(wg_set_deterministic(false), 0);
-        assert_is_the_sum(&p, c, before);
+        assert_is_the_sum(&p, memory[2], before);
     }
 }

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tensor/profile.h"
-#include "tests/support/testing.h"
+#include "tests/support/tensors.h"
 #include "tensor/internal.h"
 
 enum { M = 8, N = 16, K = 32 };
@@ -138,7 +138,7 @@ TEST(a_trace_is_json_with_a_complete_event_for_each_span) {
 
 TEST(a_trace_that_cannot_be_written_is_an_error) {
     profile(true);
-    assert_fails(wg_trace_write("/dev/full"), WG_ERROR_IO, "No space left");
-    assert_fails(wg_trace_write("/nosuch/trace.json"), WG_ERROR_NOT_FOUND, "No such file");
+    failed(wg_trace_write("/dev/full"), IO, "No space left");
+    failed(wg_trace_write("/nosuch/trace.json"), NOT_FOUND, "No such file");
     wg__profile_free();
 }

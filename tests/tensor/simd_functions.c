@@ -8,65 +8,25 @@
 
 /* ---- Functions of one element ---- */
 
-static double sigmoid(double x) {
-    return 1 / (1 + exp(-x));
-}
-
-static double gelu(double x) {
-    return x / 2 * erfc(-x / sqrt(2));
-}
-
-static double gelu_tanh(double x) {
-    return x / 2 * (1 + tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x)));
-}
-
-static double softplus(double x) {
-    return fmax(x, 0) + log1p(exp(-fabs(x)));
-}
-
-static double silu(double x) {
-    return x * sigmoid(x);
-}
-
-static double mish(double x) {
-    return x * tanh(softplus(x));
-}
-
-static double log_sigmoid(double x) {
-    return -softplus(-x);
-}
-
-static double hardsigmoid(double x) {
-    return fmin(fmax(x + 3, 0), 6) / 6;
-}
-
-static double hardswish(double x) {
-    return x * hardsigmoid(x);
-}
-
-static double rsqrt(double x) {
-    return 1 / sqrt(x);
-}
-
-static double reciprocal(double x) {
-    return 1 / x;
-}
-
-static double square(double x) {
-    return x * x;
-}
-
-static double negative(double x) {
-    return -x;
-}
-
-static double relu(double x) {
-    return x <= 0 ? 0 : x;
-}
-
-static double sign(double x) {
-    return isnan(x) ? x : (x > 0) - (x < 0);
-}
+#define SCALAR(NAME, FORMULA)                                                                      \
+    static double NAME(double x) {                                                                 \
+        return FORMULA;                                                                            \
+    }
+SCALAR(sigmoid, 1 / (1 + exp(-x)))
+SCALAR(gelu, x / 2 * erfc(-x / sqrt(2)))
+SCALAR(gelu_tanh, x / 2 * (1 + tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x))))
+SCALAR(softplus, fmax(x, 0) + log1p(exp(-fabs(x))))
+SCALAR(silu, sigmoid(x) * x)
+SCALAR(mish, tanh(softplus(x)) * x)
+SCALAR(log_sigmoid, -softplus(-x))
+SCALAR(hardsigmoid, fmin(fmax(x + 3, 0), 6) / 6)
+SCALAR(hardswish, hardsigmoid(x) * x)
+SCALAR(rsqrt, 1 / sqrt(x))
+SCALAR(reciprocal, 1 / x)
+SCALAR(square, pow(x, 2))
+SCALAR(negative, -x)
+SCALAR(relu, x <= 0 ? 0 : x)
+SCALAR(sign, isnan(x) ? x : (x > 0) - (x < 0))
 
 static void map(const wg__simd *simd, int64_t n, wg__map m, array *x, int64_t at, array *y) {
     simd->map(&m, n, (const void *[]){place(x, at)}, (void *[]){place(y, 0)});
@@ -85,58 +45,30 @@ static void gate_slopes(const wg__simd *simd, int64_t n, int function, array *ga
               (void *[]){place(gate, 0), place(value, 0)});
 }
 
+#define ROW(OP, FUNCTION)                                                                          \
+    { #FUNCTION, WG_##OP, FUNCTION, false }
+#define FINITE(OP, FUNCTION)                                                                       \
+    { #FUNCTION, WG_##OP, FUNCTION, true }
+#define FUNCTIONS                                                                                  \
+    FINITE(GELU, gelu), FINITE(GELU_TANH, gelu_tanh), FINITE(SILU, silu), FINITE(MISH, mish),      \
+        FINITE(LOG_SIGMOID, log_sigmoid), FINITE(HARDSIGMOID, hardsigmoid),                        \
+        FINITE(HARDSWISH, hardswish), ROW(SIGMOID, sigmoid), ROW(EXP, exp), ROW(EXP2, exp2),       \
+        ROW(EXPM1, expm1), ROW(LOG, log), ROW(LOG2, log2), ROW(LOG10, log10), ROW(LOG1P, log1p),   \
+        ROW(SIN, sin), ROW(COS, cos), ROW(TAN, tan), ROW(ASIN, asin), ROW(ACOS, acos),             \
+        ROW(ATAN, atan), ROW(SINH, sinh), ROW(COSH, cosh), ROW(TANH, tanh), ROW(ASINH, asinh),     \
+        ROW(ACOSH, acosh), ROW(ATANH, atanh), ROW(CBRT, cbrt), ROW(ERF, erf), ROW(ERFC, erfc),     \
+        ROW(LGAMMA, lgamma), ROW(RSQRT, rsqrt), ROW(FLOOR, floor), ROW(CEIL, ceil),                \
+        ROW(ROUND, rint), ROW(TRUNC, trunc), ROW(SQRT, sqrt), ROW(RECIPROCAL, reciprocal),         \
+        ROW(SQUARE, square), ROW(NEG, negative), ROW(ABS, fabs), ROW(SIGN, sign), ROW(RELU, relu)
+
 static const struct {
     const char *name;
     wg_elementwise_op function;
     double (*reference)(double x);
     bool finite; /* kernel and reference need agree on finite numbers only */
-} functions[] = {
-    {"gelu", WG_GELU, gelu, true},
-    {"gelu_tanh", WG_GELU_TANH, gelu_tanh, true},
-    {"silu", WG_SILU, silu, true},
-    {"mish", WG_MISH, mish, true},
-    {"log_sigmoid", WG_LOG_SIGMOID, log_sigmoid, true},
-    {"hardsigmoid", WG_HARDSIGMOID, hardsigmoid, true},
-    {"hardswish", WG_HARDSWISH, hardswish, true},
-    {"sigmoid", WG_SIGMOID, sigmoid, false},
-    {"exp", WG_EXP, exp, false},
-    {"exp2", WG_EXP2, exp2, false},
-    {"expm1", WG_EXPM1, expm1, false},
-    {"log", WG_LOG, log, false},
-    {"log2", WG_LOG2, log2, false},
-    {"log10", WG_LOG10, log10, false},
-    {"log1p", WG_LOG1P, log1p, false},
-    {"sin", WG_SIN, sin, false},
-    {"cos", WG_COS, cos, false},
-    {"tan", WG_TAN, tan, false},
-    {"asin", WG_ASIN, asin, false},
-    {"acos", WG_ACOS, acos, false},
-    {"atan", WG_ATAN, atan, false},
-    {"sinh", WG_SINH, sinh, false},
-    {"cosh", WG_COSH, cosh, false},
-    {"tanh", WG_TANH, tanh, false},
-    {"asinh", WG_ASINH, asinh, false},
-    {"acosh", WG_ACOSH, acosh, false},
-    {"atanh", WG_ATANH, atanh, false},
-    {"cbrt", WG_CBRT, cbrt, false},
-    {"erf", WG_ERF, erf, false},
-    {"erfc", WG_ERFC, erfc, false},
-    {"lgamma", WG_LGAMMA, lgamma, false},
-    {"rsqrt", WG_RSQRT, rsqrt, false},
-    {"floor", WG_FLOOR, floor, false},
-    {"ceil", WG_CEIL, ceil, false},
-    {"rint", WG_ROUND, rint, false},
-    {"trunc", WG_TRUNC, trunc, false},
-    {"sqrt", WG_SQRT, sqrt, false},
-    {"reciprocal", WG_RECIPROCAL, reciprocal, false},
-    {"square", WG_SQUARE, square, false},
-    {"neg", WG_NEG, negative, false},
-    {"abs", WG_ABS, fabs, false},
-    {"sign", WG_SIGN, sign, false},
-    {"relu", WG_RELU, relu, false},
-};
+} functions[] = {FUNCTIONS};
 
-static void check_functions(const wg__simd *simd, wg_dtype dtype) {
+TEST_OF_TABLES(functions_are_those_of_the_math_library_wherever_an_element_stands) {
     array x = normal(dtype, 1), y = {.dtype = dtype}, shifted = y;
     for (int64_t i = 0; i < LENGTH; i++)
         set(&x, i, 3 * get(&x, i));
@@ -152,12 +84,8 @@ static void check_functions(const wg__simd *simd, wg_dtype dtype) {
     }
 }
 
-TEST(functions_are_those_of_the_math_library_wherever_an_element_stands) {
-    for_each_table(check_functions);
-}
-
 /* SLEEF has other ways for large angles, and Sleef_sinf8_u10 takes them for a whole vector. */
-static void check_neighbours(const wg__simd *simd, wg_dtype dtype) {
+TEST_OF_TABLES(functions_of_an_element_do_not_depend_on_its_neighbours) {
     array x = normal(dtype, 2), among = x, y = {.dtype = dtype}, z = y;
     for (int64_t i = 0; i < LENGTH; i++) {
         set(&x, i, 10 * get(&x, i));
@@ -173,12 +101,8 @@ static void check_neighbours(const wg__simd *simd, wg_dtype dtype) {
     }
 }
 
-TEST(functions_of_an_element_do_not_depend_on_its_neighbours) {
-    for_each_table(check_neighbours);
-}
-
 /* Zeros keep their sign; results are right wherever they are normal numbers of the dtype. */
-static void check_special_values(const wg__simd *simd, wg_dtype dtype) {
+TEST_OF_TABLES(functions_treat_nan_and_infinities_as_the_math_library) {
     const double values[] = {INFINITY, -INFINITY, NAN,   0,     -0.0,    1,      -1,     1e30,
                              -1e30,    -2e38,     3e38,  1e-37, -1e-37,  1e-40,  -1e-40, 1e19,
                              -1e19,    5e36,      88.5,  -88.5, 89.25,   -89.25, 89.5,   -89.5,
@@ -203,10 +127,6 @@ static void check_special_values(const wg__simd *simd, wg_dtype dtype) {
     }
 }
 
-TEST(functions_treat_nan_and_infinities_as_the_math_library) {
-    for_each_table(check_special_values);
-}
-
 /* ---- Functions of two elements ---- */
 
 static double logaddexp(double a, double b) {
@@ -223,7 +143,7 @@ static double floor_rest(double a, double b) {
 }
 
 /* Every pair of these, of both signs. */
-static void check_pairs(const wg__simd *simd, wg_dtype dtype) {
+TEST_OF_TABLES(functions_of_two_are_those_of_the_math_library) {
     static const double values[] = {0,    1,    0.5,  2,    3,     2.5,  0.37,     1e-3,
                                     88.0, 1e10, 1e30, 3e38, 1e-30, 17.0, INFINITY, NAN};
     const struct {
@@ -268,7 +188,7 @@ static void check_pairs(const wg__simd *simd, wg_dtype dtype) {
 }
 
 /* Operands of quotients of all sizes, many of them near integers. */
-static void check_fmod(const wg__simd *simd, wg_dtype dtype) {
+TEST_OF_TABLES(fmod_and_remainder_are_exact) {
     array a = normal(dtype, 11), b = normal(dtype, 12), rest = {.dtype = dtype},
           floor_rest_of = rest;
     for (int64_t i = 0; i < LENGTH; i++) {
@@ -291,13 +211,9 @@ static void check_fmod(const wg__simd *simd, wg_dtype dtype) {
     }
 }
 
-TEST(fmod_and_remainder_are_exact) {
-    for_each_table(check_fmod);
-}
-
 /* The difference of neighbours is a term of the series: psi_n(x + 1) - psi_n(x) = (-1)^n n! / x^(n
  * + 1). At 1 the values are known: minus Euler's constant, zeta(2), -2 zeta(3) and 6 zeta(4). */
-static void check_gamma_derivatives(const wg__simd *simd, wg_dtype dtype) {
+TEST_OF_TABLES(derivatives_of_lgamma_obey_their_recurrence) {
     static const double at_one[] = {-0.57721566490153286061, 1.6449340668482264365,
                                     -2.4041138063191885708, 6.4939394022668291491};
     if (dtype != WG_F64)
@@ -323,16 +239,8 @@ static void check_gamma_derivatives(const wg__simd *simd, wg_dtype dtype) {
     }
 }
 
-TEST(derivatives_of_lgamma_obey_their_recurrence) {
-    for_each_table(check_gamma_derivatives);
-}
-
-TEST(functions_of_two_are_those_of_the_math_library) {
-    for_each_table(check_pairs);
-}
-
 /* f' by central differences of the reference, in f64. */
-static void check_derivatives(const wg__simd *simd, wg_dtype dtype) {
+TEST_OF_TABLES(derivatives_are_those_of_the_functions) {
     const struct {
         const char *name;
         wg_elementwise_op function;
@@ -364,32 +272,20 @@ static void check_derivatives(const wg__simd *simd, wg_dtype dtype) {
     }
 }
 
-TEST(derivatives_are_those_of_the_functions) {
-    for_each_table(check_derivatives);
-}
-
 /* ---- Functions by two numbers, and gates ---- */
 
 static const double by[] = {0.7, 1.5};
 
-static double leaky_relu(double x) {
-    return x > 0 ? x : by[0] * x;
-}
-
-static double elu(double x) {
-    return x > 0 ? x : by[0] * expm1(x);
-}
-
-static double softplus_by(double x) {
-    return by[0] * x > by[1] ? x : softplus(by[0] * x) / by[0];
-}
+SCALAR(leaky_relu, x > 0 ? x : by[0] * x)
+SCALAR(elu, x > 0 ? x : by[0] * expm1(x))
+SCALAR(softplus_by, by[0] * x > by[1] ? x : softplus(by[0] * x) / by[0])
 
 static double slope_at(double (*f)(double x), double x) {
     const double h = 1e-5;
     return (f(x + h) - f(x - h)) / (2 * h);
 }
 
-static void check_functions_by_numbers(const wg__simd *simd, wg_dtype dtype) {
+TEST_OF_TABLES(functions_by_numbers_are_those_of_plain_c) {
     const struct {
         const char *name;
         int function;
@@ -417,11 +313,7 @@ static void check_functions_by_numbers(const wg__simd *simd, wg_dtype dtype) {
     }
 }
 
-TEST(functions_by_numbers_are_those_of_plain_c) {
-    for_each_table(check_functions_by_numbers);
-}
-
-static void check_gates(const wg__simd *simd, wg_dtype dtype) {
+TEST_OF_TABLES(gates_are_those_of_plain_c_and_may_be_overwritten) {
     const struct {
         const char *name;
         wg_elementwise_op function;
@@ -452,12 +344,8 @@ static void check_gates(const wg__simd *simd, wg_dtype dtype) {
     }
 }
 
-TEST(gates_are_those_of_plain_c_and_may_be_overwritten) {
-    for_each_table(check_gates);
-}
-
 /* The gradients are written over logits and targets. */
-static void check_cross_entropy(const wg__simd *simd, wg_dtype dtype) {
+TEST_OF_TABLES(cross_entropies_of_logits_are_those_of_plain_c) {
     const array x = normal(dtype, 25), t = normal(dtype, 26), dy = normal(dtype, 27);
     array logit = x, target = t, cotangent = dy, y = {.dtype = dtype};
     pair(simd, LENGTH, (wg__map){.kind = WG__PAIRS, .function = WG__BCE}, &logit, &target, 0, &y);
@@ -471,8 +359,4 @@ static void check_cross_entropy(const wg__simd *simd, wg_dtype dtype) {
     }
     ck_assert_double_eq(get(&logit, LENGTH), get(&x, LENGTH));
     ck_assert_double_eq(get(&target, LENGTH), get(&t, LENGTH));
-}
-
-TEST(cross_entropies_of_logits_are_those_of_plain_c) {
-    for_each_table(check_cross_entropy);
 }

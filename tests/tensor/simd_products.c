@@ -2,7 +2,7 @@
  * f64. */
 #include "tests/tensor/simd_tables.h"
 
-static void check_vectors(const wg__simd *simd, wg_dtype dtype) {
+TEST_OF_TABLES(products_with_vectors_are_those_of_plain_c) {
     const double scale = -1.5;
     array x = normal(dtype, 21), y = normal(dtype, 22);
     for (size_t k = 0; k < WG_COUNT(lengths); k++) {
@@ -42,12 +42,8 @@ static void check_vectors(const wg__simd *simd, wg_dtype dtype) {
     }
 }
 
-TEST(products_with_vectors_are_those_of_plain_c) {
-    for_each_table(check_vectors);
-}
-
 /* With few rows of x each row of A is read once for all of them; with more rows it is not. */
-static void check_row_products(const wg__simd *simd, wg_dtype dtype) {
+TEST_OF_TABLES(products_of_rows_are_those_of_plain_c) {
     enum { ROWS = 3, STRIDE = 41, X_STRIDE = 40 };
     array a = normal(dtype, 25), x = normal(dtype, 26);
     for (int64_t x_rows = 1; x_rows < 8; x_rows++)
@@ -79,10 +75,6 @@ static void check_row_products(const wg__simd *simd, wg_dtype dtype) {
                 ck_assert_double_eq(get(&y, 2 * i + 1), get(&before, 2 * i + 1));
             }
         }
-}
-
-TEST(products_of_rows_are_those_of_plain_c) {
-    for_each_table(check_row_products);
 }
 
 /* Each head has an array of its own; the kernel must not write beyond its y. */
@@ -121,14 +113,10 @@ static void check_heads(const wg__simd *simd, wg_dtype dtype, int heads, int64_t
     }
 }
 
-static void check_all_heads(const wg__simd *simd, wg_dtype dtype) {
+TEST_OF_TABLES(products_of_heads_are_those_of_plain_c) {
     for (int heads = 1; heads <= WG__HEADS_AT_ONCE; heads++)
         for (int64_t width = 1; width <= 74; width++)
             check_heads(simd, dtype, heads, width);
-}
-
-TEST(products_of_heads_are_those_of_plain_c) {
-    for_each_table(check_all_heads);
 }
 
 /* B by rows or by columns; C is read only where beta is not 0, and never written outside of its
@@ -152,7 +140,7 @@ static void check_small(const wg__simd *simd, wg_dtype dtype, int64_t n, double 
     }
 }
 
-static void check_small_products(const wg__simd *simd, wg_dtype dtype) {
+TEST_OF_TABLES(small_products_are_those_of_plain_c) {
     for (int64_t n = 1; n <= 90; n++) {
         check_small(simd, dtype, n, 0);
         check_small(simd, dtype, n, -0.25);
@@ -201,15 +189,11 @@ static void check_panels(const wg__simd *simd, wg_dtype dtype, int64_t m, int64_
     }
 }
 
-static void check_panel_products(const wg__simd *simd, wg_dtype dtype) {
+TEST_OF_TABLES(products_of_panels_are_those_of_plain_c) {
     for (int form = 0; form < 24; form++)
         for (int64_t m = 1; m <= 15; m++)
             for (int64_t n = 1; n <= 40; n += n < 6 ? 1 : 7)
                 check_panels(simd, dtype, m, n, form);
-}
-
-TEST(products_of_panels_are_those_of_plain_c) {
-    for_each_table(check_panel_products);
 }
 
 /* T x of the solution is what b was. */
@@ -230,17 +214,9 @@ static void check_triangle(const wg__simd *simd, wg_dtype dtype, int64_t n, int6
     ck_assert_double_eq(get(&b, n * k), get(&before, n * k));
 }
 
-static void check_triangles(const wg__simd *simd, wg_dtype dtype) {
+TEST_OF_TABLES(triangular_systems_are_solved) {
     for (int64_t n = 1; n <= 27; n += n < 9 ? 1 : 6)
         for (int64_t k = 1; k <= 6; k++)
             for (int form = 0; form < 4; form++)
                 check_triangle(simd, dtype, n, k, form % 2, form / 2);
-}
-
-TEST(triangular_systems_are_solved) {
-    for_each_table(check_triangles);
-}
-
-TEST(small_products_are_those_of_plain_c) {
-    for_each_table(check_small_products);
 }

@@ -3,7 +3,7 @@
 #include "tests/tensor/simd_tables.h"
 #include "tensor/internal.h"
 
-static void check_softmax_rows(const wg__simd *simd, wg_dtype dtype) {
+TEST_OF_TABLES(rows_of_softmax_are_those_of_plain_c) {
     array x = normal(dtype, 4), y = {.dtype = dtype};
     for (size_t l = 0; l < WG_COUNT(lengths); l++) {
         int64_t n = lengths[l];
@@ -32,10 +32,6 @@ static void check_softmax_rows(const wg__simd *simd, wg_dtype dtype) {
     ck_assert(!isnan(simd->rows.max(150, place(&x, 0))));
 }
 
-TEST(rows_of_softmax_are_those_of_plain_c) {
-    for_each_table(check_softmax_rows);
-}
-
 /* Rows of y against softmax, or its logarithm, of rows of x in f64; and dx against its gradient. */
 static void check_short_row(const wg__simd *simd, wg_dtype dtype, bool logarithm, int64_t n,
                             const array *x, const array *y, const array *dy, const array *dx,
@@ -58,7 +54,7 @@ static void check_short_row(const wg__simd *simd, wg_dtype dtype, bool logarithm
 }
 
 /* From one row to more than two vectors of them. */
-static void check_short_rows(const wg__simd *simd, wg_dtype dtype) {
+TEST_OF_TABLES(short_rows_of_softmax_are_those_of_plain_c) {
     static const int64_t counts[] = {1, 3, 16, 23}, widths[] = {1, 3, 16, 17, WG__SHORT_LINE};
     array x = normal(dtype, 50), dy = normal(dtype, 51);
     for (size_t l = 0; l < 2 * WG_COUNT(counts) * WG_COUNT(widths); l++) {
@@ -77,12 +73,8 @@ static void check_short_rows(const wg__simd *simd, wg_dtype dtype) {
     }
 }
 
-TEST(short_rows_of_softmax_are_those_of_plain_c) {
-    for_each_table(check_short_rows);
-}
-
 /* With no vector of weights, with one and with two. */
-static void check_weighted_rows(const wg__simd *simd, wg_dtype dtype) {
+TEST_OF_TABLES(weighted_rows_are_those_of_plain_c) {
     const array x = normal(dtype, 30), a = normal(dtype, 31), b = normal(dtype, 32);
     for (size_t l = 0; l < 3 * WG_COUNT(lengths); l++) {
         const int64_t n = lengths[l / 3];
@@ -108,11 +100,7 @@ static void check_weighted_rows(const wg__simd *simd, wg_dtype dtype) {
     }
 }
 
-TEST(weighted_rows_are_those_of_plain_c) {
-    for_each_table(check_weighted_rows);
-}
-
-static void check_normalisation(const wg__simd *simd, wg_dtype dtype) {
+TEST_OF_TABLES(rows_of_layer_norm_are_those_of_plain_c) {
     array x = normal(dtype, 5), weight = normal(dtype, 6), bias = normal(dtype, 7);
     array dy = normal(dtype, 8), y = {.dtype = dtype}, dx = y, dweight = y, dbias = y;
     for (size_t l = 1; l < WG_COUNT(lengths); l++) {
@@ -147,10 +135,6 @@ static void check_normalisation(const wg__simd *simd, wg_dtype dtype) {
             assert_near(simd, "dbias", dtype, get(&dbias, i), 2 + g, 8);
         }
     }
-}
-
-TEST(rows_of_layer_norm_are_those_of_plain_c) {
-    for_each_table(check_normalisation);
 }
 
 /* With a coefficient for each element and with one for all, with and without g. */
@@ -276,7 +260,7 @@ static void check_plain_attention_rows(const wg__simd *simd, wg_dtype dtype) {
 }
 
 /* Every third position is masked, and with a stride of 2 every other one. */
-static void check_masks(const wg__simd *simd, wg_dtype dtype) {
+TEST_OF_TABLES(masks_hide_by_minus_infinity) {
     bool mask[LENGTH];
     array bias = {.dtype = dtype};
     for (int64_t i = 0; i < LENGTH; i++)
@@ -291,16 +275,12 @@ static void check_masks(const wg__simd *simd, wg_dtype dtype) {
     }
 }
 
-TEST(masks_hide_by_minus_infinity) {
-    for_each_table(check_masks);
-}
-
 TEST(rows_of_attention_are_those_of_plain_c) {
     for_each_table(check_plain_attention_rows);
     for_each_table(check_attention_rows);
 }
 
-static void check_sums(const wg__simd *simd, wg_dtype dtype) {
+TEST_OF_TABLES(sums_of_rows_are_added_onto_what_is_there) {
     enum { ROWS = 7, WIDTH = 21, STRIDE = 27 };
     array x = normal(dtype, 11), sums = {.dtype = dtype};
     for (int64_t j = 0; j < WIDTH + 1; j++)
@@ -315,13 +295,9 @@ static void check_sums(const wg__simd *simd, wg_dtype dtype) {
     ck_assert_double_eq(get(&sums, WIDTH), 10);
 }
 
-TEST(sums_of_rows_are_added_onto_what_is_there) {
-    for_each_table(check_sums);
-}
-
 /* ---- Random words ---- */
 
-static void check_words(const wg__simd *simd, wg_dtype dtype) {
+TEST_OF_TABLES(random_words_are_those_of_random123) {
     (void)dtype;
     enum { GROUPS = 3 };
     /* The last counter carries into the upper word of the block number. */
@@ -341,12 +317,8 @@ static void check_words(const wg__simd *simd, wg_dtype dtype) {
     }
 }
 
-TEST(random_words_are_those_of_random123) {
-    for_each_table(check_words);
-}
-
 /* Taps that overlap, in any order. */
-static void check_taps(const wg__simd *simd, wg_dtype dtype) {
+TEST_OF_TABLES(taps_of_planes_are_those_of_plain_c) {
     static const int64_t offsets[] = {5, 0, 1, 17, 2};
     enum { TAPS = WG_COUNT(offsets) };
     const array x = normal(dtype, 40), weights = normal(dtype, 41), g = normal(dtype, 42);
@@ -376,7 +348,7 @@ static void check_taps(const wg__simd *simd, wg_dtype dtype) {
 }
 
 /* Places count from 5 at the first element; a NaN is kept. */
-static void check_larger(const wg__simd *simd, wg_dtype dtype) {
+TEST_OF_TABLES(larger_elements_are_kept_with_their_places) {
     array x = normal(dtype, 50);
     static int32_t place_of[LENGTH + 64]; /* whole vectors */
     if (dtype != WG_F32)
@@ -398,16 +370,8 @@ static void check_larger(const wg__simd *simd, wg_dtype dtype) {
     }
 }
 
-TEST(larger_elements_are_kept_with_their_places) {
-    for_each_table(check_larger);
-}
-
-TEST(taps_of_planes_are_those_of_plain_c) {
-    for_each_table(check_taps);
-}
-
 /* Rows of every length up to a few vectors, with ties, the largest numbers, infinities and NaN. */
-static void check_bf16_rows(const wg__simd *simd, wg_dtype dtype) {
+TEST_OF_TABLES(rows_of_bf16_are_rounded_and_widened_as_numbers_are) {
     enum { MOST = 70 };
     static const uint32_t corners[] = {0x3f808000, 0x3f818000, 0x3f808001, 0x7f7fffff, 0x7f800000,
                                        0xff800000, 0x7f800001, 0xffc00001, 0x80000001, 0};
@@ -438,8 +402,4 @@ static void check_bf16_rows(const wg__simd *simd, wg_dtype dtype) {
         ck_assert_float_eq(wide[n], 42);
         assert_near(simd, "row_sum", dtype, simd->rows.sum(n, place(&numbers, 0)), sum, 0);
     }
-}
-
-TEST(rows_of_bf16_are_rounded_and_widened_as_numbers_are) {
-    for_each_table(check_bf16_rows);
 }

@@ -57,6 +57,14 @@ static inline void for_each_table(check check) {
     }
 }
 
+/* A test that runs for each of them. */
+#define TEST_OF_TABLES(test)                                                                       \
+    static void test##_of(const wg__simd *simd, wg_dtype dtype);                                   \
+    TEST(test) {                                                                                   \
+        for_each_table(test##_of);                                                                 \
+    }                                                                                              \
+    static void test##_of(const wg__simd *simd, wg_dtype dtype)
+
 /* Those of products in bf16, and then the kernels of AMX compiled with tiles in plain C
  * (tests/support/tiles.h), packed by the code for any processor and by that for AVX512-BF16; NULL
  * beyond. */
