@@ -88,14 +88,18 @@ static void assert_same_bits(const wg_tensor *x, const wg_tensor *expected) {
                      (size_t)wg_tensor_count(x) * wg_dtype_size(wg_tensor_dtype(x)));
 }
 
+static void assert_same_bits_of_all(wg_tensor *const *x, wg_tensor *const *expected, int count) {
+    for (int i = 0; i < count; i++)
+        assert_same_bits(x[i], expected[i]);
+}
+
 /* The gradients of all leaves by backward, cloned, and the state of the default generator
  * afterwards. */
 static uint64_t train(network *net, wg_tensor **gradients) {
     wg_tensor *leaves[LEAVES];
     list_leaves(net, leaves);
     wg_manual_seed(5);
-    wg_backward(network_loss(net), NULL);
-    assert_no_error();
+    backward_from(network_loss(net), NULL);
     for (int i = 0; i < LEAVES; i++) {
         gradients[i] = wg_clone(wg_gradient(leaves[i]));
         wg_zero_grad(leaves[i]);
@@ -111,8 +115,7 @@ TEST(gradients_are_the_same_bit_for_bit) {
         ck_assert_int_eq(net.blocks[i].runs, 2);
     net.recomputes = false;
     ck_assert_uint_eq(train(&net, without), drawn);
-    for (int i = 0; i < LEAVES; i++)
-        assert_same_bits(with[i], without[i]);
+    assert_same_bits_of_all(with, without, LEAVES);
 }
 
 TEST(a_generator_that_is_named_is_put_back_for_the_second_run) {
@@ -128,8 +131,7 @@ TEST(a_generator_that_is_named_is_put_back_for_the_second_run) {
     own.offset = 3;
     net.recomputes = false;
     train(&net, without);
-    for (int i = 0; i < LEAVES; i++)
-        assert_same_bits(with[i], without[i]);
+    assert_same_bits_of_all(with, without, LEAVES);
 }
 
 /* x w, where w comes from the context. */
@@ -150,15 +152,13 @@ TEST(a_context_that_is_copied_may_be_another_for_each_call) {
                 ck_assert_int_eq(wg_activation_checkpoint(product, &w, 1, &x, 1, &x, &copied), 0);
         }
         w = NULL;
-        wg_backward(wg_sum(x, WG_ALL, false), NULL);
-        assert_no_error();
+        backward_from(wg_sum(x, WG_ALL, false), NULL);
         for (int i = 0; i < DEPTH; i++) {
             gradients[plain][i] = wg_clone(wg_gradient(net.blocks[i].w));
             wg_zero_grad(net.blocks[i].w);
         }
     }
-    for (int i = 0; i < DEPTH; i++)
-        assert_same_bits(gradients[0][i], gradients[1][i]);
+    assert_same_bits_of_all(gradients[0], gradients[1], DEPTH);
 }
 
 TEST(the_functional_form_retain_graph_and_second_derivatives_work) {
@@ -177,17 +177,14 @@ TEST(the_functional_form_retain_graph_and_second_derivatives_work) {
         ck_assert_int_eq(wg_grad(1, &loss, NULL, LEAVES, leaves, &options, recorded), 0);
         ck_assert_int_eq(wg_grad(1, recorded, &leaves[0], LEAVES, leaves, NULL, second[plain]), 0);
     }
-    for (int i = 0; i < LEAVES; i++) {
-        assert_same_bits(first[0][i], first[1][i]);
-        assert_same_bits(second[0][i], second[1][i]);
-    }
+    assert_same_bits_of_all(first[0], first[1], LEAVES);
+    assert_same_bits_of_all(second[0], second[1], LEAVES);
 }
 
 TEST(a_graph_serves_one_backward_pass_here_too) {
     network net = network_new();
     wg_tensor *loss = network_loss(&net);
-    wg_backward(loss, NULL);
-    assert_no_error();
+    backward_from(loss, NULL);
     failed(wg_backward(loss, NULL), GRADIENT, "retain_graph");
 }
 
@@ -200,8 +197,7 @@ TEST(the_peak_of_memory_falls) {
     for (int plain = 0; plain < 2;
          plain++) { /* the recorded peak never falls, so the smaller one is measured first */
         net.recomputes = !plain;
-        wg_backward(network_loss(&net), NULL);
-        assert_no_error();
+        backward_from(network_loss(&net), NULL);
         peak[plain] = wg_alloc_get_stats().peak_bytes - before;
     }
     ck_assert_msg(peak[0] * 5 < peak[1] * 3, "%lld bytes with, %lld without", (long long)peak[0],
@@ -391,26 +387,19 @@ TEST(a_region_that_differentiates_itself_is_refused) {
     failed(wg_activation_checkpoint(twice, NULL, 1, &x, 1, &y, NULL), STATE, "before");
 }
 
+static int train_once(void *context) {
+    network *net = context;
+    wg_tensor *leaves[LEAVES];
+    list_leaves(net, leaves);
+    const uint64_t before = wg_default_generator()->offset;
+    const int status = wg_backward(network_loss(net), NULL);
+    ck_assert_uint_le(wg_default_generator()->offset, before + DEPTH);
+    for (int i = 0; i < LEAVES; i++)
+        wg_zero_grad(leaves[i]);
+    return status;
+}
+
 TEST(lack_of_memory_anywhere_is_an_error_and_no_leak) {
     network net = network_new();
-    int64_t tensors = wg_tensors_alive(), blocks = wg_alloc_get_stats().live_blocks;
-    wg_tensor *leaves[LEAVES];
-    list_leaves(&net, leaves);
-    bool done = false;
-    for (int64_t n = 0; !done; n++) {
-        wg_scope scope;
-        wg_scope_begin(&scope);
-        uint64_t before = wg_default_generator()->offset;
-        wg__alloc_fail_after(n);
-        done = wg_backward(network_loss(&net), NULL) == 0;
-        wg__alloc_fail_after(-1);
-        wg_scope_end(&scope, NULL);
-        if (!done)
-            assert_error(WG_ERROR_MEMORY, "");
-        ck_assert_uint_le(wg_default_generator()->offset, before + DEPTH);
-        for (int i = 0; i < LEAVES; i++)
-            wg_zero_grad(leaves[i]);
-        ck_assert_int_eq(wg_tensors_alive(), tensors);
-        ck_assert_int_eq(wg_alloc_get_stats().live_blocks, blocks);
-    }
+    fail_each_allocation(train_once, &net);
 }

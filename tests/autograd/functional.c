@@ -12,10 +12,6 @@ static wg_tensor *scalar(double value) {
     return wg_scalar(WG_F64, value);
 }
 
-static wg_tensor *vector(int64_t n, const double *values) {
-    return wg_from_array(WG_F64, 1, &n, values);
-}
-
 static wg_tensor *sum(wg_tensor *x) {
     return wg_sum(x, WG_ALL, false);
 }

@@ -16,7 +16,7 @@ enum { SAMPLES = 3 };
 
 /* Ops that have neither batching rule nor decomposition, or whose decomposition looks at values,
  * and so are refused. Sizes of results that depend on values (nonzero, unique) can have no rule. */
-static const char *const refused[] = {
+static const char *const without_rule[] = {
     "bincount",       "dequantize",    "grouped_mm",  "histc",    "histogram",
     "masked_scatter", "masked_select", "nonzero",     "quantize", "quantized_linear",
     "searchsorted",   "segment_max",   "segment_sum", "unique"};
@@ -24,18 +24,16 @@ static const char *const refused[] = {
 /* Ops that are refused for some inputs: tables of angles that differ, and bool masks. */
 static const char *const partly[] = {"rotary", "index", "index_put"};
 
-static bool is_refused(const wg_op *op) {
-    for (size_t i = 0; i < WG_COUNT(refused); i++)
-        if (strcmp(refused[i], op->name) == 0)
-            return true;
-    return false;
+static bool is_among(const char *const *names, size_t count, const wg_op *op) {
+    while (count > 0 && strcmp(names[count - 1], op->name) != 0)
+        count--;
+    return count > 0;
 }
 
-static bool is_partly_refused(const wg_op *op) {
-    for (size_t i = 0; i < WG_COUNT(partly); i++)
-        if (strcmp(partly[i], op->name) == 0)
-            return true;
-    return false;
+#define IS_AMONG(names, op) is_among(names, WG_COUNT(names), op)
+
+static const char *error_text(void) {
+    return wg_error_pending() ? wg_error_pending()->message : "no error";
 }
 
 typedef struct sampled {
@@ -100,12 +98,10 @@ static void stack_alone(wg_function function, void *context, uint32_t batched, i
     assert_no_error();
 }
 
-static void hold_against_each_alone(wg_function function, void *context, uint32_t batched,
-                                    int input_count, wg_tensor *samples[SAMPLES][16],
-                                    int output_count, const char *what) {
-    wg_tensor *inputs[16], *expected[8], *found[8];
-    int axes[16];
-    for (int i = 0; i < input_count; i++) {
+/* The inputs, stacked where they are batched, and their axes. */
+static void stack_batched(uint32_t batched, int count, wg_tensor *samples[SAMPLES][16],
+                          wg_tensor **inputs, int *axes) {
+    for (int i = 0; i < count; i++) {
         const bool has = batched >> i & 1 && samples[0][i];
         wg_tensor *each[SAMPLES];
         for (int b = 0; b < SAMPLES; b++)
@@ -113,14 +109,21 @@ static void hold_against_each_alone(wg_function function, void *context, uint32_
         axes[i] = has ? 0 : WG_UNBATCHED;
         inputs[i] = has ? wg_stack(SAMPLES, each, 0) : samples[0][i];
     }
+}
+
+static void hold_against_each_alone(wg_function function, void *context, uint32_t batched,
+                                    int input_count, wg_tensor *samples[SAMPLES][16],
+                                    int output_count, const char *what) {
+    wg_tensor *inputs[16], *expected[8], *found[8];
+    int axes[16];
+    stack_batched(batched, input_count, samples, inputs, axes);
     int status = wg_vmap(function, context, input_count, inputs, axes, output_count, found);
-    const bool may_fail = is_partly_refused(((const sampled *)context)->op);
+    const bool may_fail = IS_AMONG(partly, ((const sampled *)context)->op);
     if (status < 0 && may_fail && strstr(wg_error_pending()->message, "no batching rule")) {
         wg_error_clear();
         return;
     }
-    ck_assert_msg(status == 0, "%s, inputs %x: %s", what, batched,
-                  wg_error_pending() ? wg_error_pending()->message : "no error");
+    ck_assert_msg(status == 0, "%s, inputs %x: %s", what, batched, error_text());
     stack_alone(function, context, batched, input_count, samples, output_count, expected);
     for (int j = 0; j < output_count; j++) {
         ck_assert_int_eq(wg_tensor_dtype(found[j]), wg_tensor_dtype(expected[j]));
@@ -149,24 +152,16 @@ static void hold_gradient_of_vmap(sampled *s, uint32_t batched, int n,
     const int all = n + op->output_count;
     wg_tensor *inputs[16], *of_vmap[16], *inside[16];
     int axes[16];
-    for (int i = 0; i < all; i++) {
-        const bool has = (batched >> i & 1) && samples[0][i];
-        wg_tensor *each[SAMPLES];
-        for (int b = 0; b < SAMPLES; b++)
-            each[b] = samples[b][i];
-        axes[i] = has ? 0 : WG_UNBATCHED;
-        inputs[i] = has ? wg_stack(SAMPLES, each, 0) : samples[0][i];
-    }
+    stack_batched(batched, all, samples, inputs, axes);
     int status = wg_vjp(run_on_all, &(on_all){s, axes}, n, inputs, op->output_count, inputs + n,
                         NULL, NULL, of_vmap);
     if (status == 0)
         status = wg_vmap(run_gradient, s, all, inputs, axes, n, inside);
-    if (status < 0 && is_partly_refused(op)) {
+    if (status < 0 && IS_AMONG(partly, op)) {
         wg_error_clear();
         return;
     }
-    ck_assert_msg(status == 0, "inputs %x: %s", batched,
-                  wg_error_pending() ? wg_error_pending()->message : "no error");
+    ck_assert_msg(status == 0, "inputs %x: %s", batched, error_text());
     for (int i = 0; i < n; i++) {
         if (!of_vmap[i])
             continue;
@@ -205,7 +200,8 @@ static void check_pattern(sampled *s, uint32_t batched, int n, wg_tensor *sample
 
 START_TEST(an_op_on_all_samples_is_the_op_on_each) {
     const wg_op *op = wg_op_at(_i);
-    if (is_refused(op) || strcmp(op->name, "dropout") == 0) /* which drops others in each */
+    if (IS_AMONG(without_rule, op) ||
+        strcmp(op->name, "dropout") == 0) /* which drops others in each */
         return;
     for (int index = 0;; index++) {
         wg_scope scope;
@@ -237,7 +233,7 @@ END_TEST
 START_TEST(an_op_without_rule_is_refused_by_name) {
     const wg_op *op = wg_op_at(_i);
     wg_sample sample;
-    if (!is_refused(op) || !draw(op, 0, 0, &sample))
+    if (!IS_AMONG(without_rule, op) || !draw(op, 0, 0, &sample))
         return;
     ck_assert_msg(!op->batch, "%s has a rule: take it out of the list", op->name);
     wg_tensor *inputs[8], *outputs[WG_MAX_OUTPUTS];
@@ -351,7 +347,8 @@ TEST(forward_mode_over_directions_is_a_gradient) {
     assert_close(found, expected[0], 1e-12, 1e-12);
 }
 
-/* net over the samples of x, as a function to be differentiated. */
+/* net over the samples of x, as a function to be differentiated; or, under vmap, an ensemble: for
+ * each net (u and v), all x. */
 static int batched_net(int input_count, wg_tensor *const *inputs, int output_count,
                        wg_tensor **outputs, void *context) {
     return wg_vmap(net, context, input_count, inputs, x_alone, output_count, outputs);
@@ -373,12 +370,6 @@ TEST(forward_mode_goes_through_vmap) {
     }
 }
 
-/* An ensemble: for each net (u and v), all x. */
-static int ensemble(int input_count, wg_tensor *const *inputs, int output_count,
-                    wg_tensor **outputs, void *context) {
-    return batched_net(input_count, inputs, output_count, outputs, context);
-}
-
 /* x x, where the second x is a constant. */
 FUNCTION(half_constant, wg_mul(x, wg_detach(x)))
 
@@ -398,7 +389,7 @@ TEST(vmap_stands_in_vmap) {
     wg_tensor *u = wg_randn(&g, WG_F64, WG_DIMS(4, 3, 2)), *v = wg_randn(&g, WG_F64, WG_DIMS(2, 4));
     wg_tensor *inputs[] = {c.x, u, v}, *found;
     const int axes[] = {WG_UNBATCHED, -1, 0};
-    ck_assert_int_eq(wg_vmap(ensemble, NULL, 3, inputs, axes, 1, &found), 0);
+    ck_assert_int_eq(wg_vmap(batched_net, NULL, 3, inputs, axes, 1, &found), 0);
     ck_assert_int_eq(wg_tensor_ndim(found), 2);
     for (int k = 0; k < 2; k++)
         for (int b = 0; b < 5; b++) {
@@ -574,8 +565,7 @@ START_TEST(values_jacobians_and_hessians_of_samples_are_those_of_torch_func) {
         wg_tensor *found = NULL;
         const int status =
             wg_vmap(transforms[t].function, (void *)&functions[_i], 1, &x, NULL, 1, &found);
-        ck_assert_msg(status == 0, "%s: %s", transforms[t].name,
-                      wg_error_pending() ? wg_error_pending()->message : "no error");
+        ck_assert_msg(status == 0, "%s: %s", transforms[t].name, error_text());
         assert_close(found, tensor_from_json(json_object_get(wanted, transforms[t].name)), 1e-10,
                      1e-10);
     }

@@ -186,10 +186,10 @@ static int forward_with_a_cache(wg_call *call) {
 
 /* ---- Each is caught ---- */
 
-#define ROW(NAME, VJP_OF_IT, DIAGNOSIS, TO_BLAME, ...)                                             \
+#define ROW(NAME, VJP_OF_IT, DIAGNOSIS, ...)                                                       \
     {                                                                                              \
         .name = NAME, .base = square_op, .vjp = VJP_OF_IT, .diagnosis = WG_DIAGNOSIS_##DIAGNOSIS,  \
-        .function = TO_BLAME, __VA_ARGS__                                                          \
+        .function = __VA_ARGS__                                                                    \
     }
 
 static const broken_op broken[] = {

@@ -36,7 +36,7 @@ TEST(shapes_that_do_not_broadcast_are_named) {
 TEST(views_refuse_shapes_that_do_not_fit) {
     wg_tensor *x = f32(2, 3);
     refused(wg_reshape(x, WG_DIMS(4, 2)), SHAPE, "reshape: (2, 3) f32: 6 elements");
-    refused(wg_reshape(x, WG_DIMS(-1, 4)), SHAPE, "6 elements cannot be cut");
+    refused(wg_reshape(x, WG_DIMS(-1, 4)), SHAPE, "6 elements cannot");
     refused(wg_reshape(x, WG_DIMS(-1, -1)), SHAPE, "two sizes are -1");
     refused(wg_reshape(x, WG_DIMS(-2, 3)), SHAPE, "negative");
     refused(wg_reshape(f32(0, 3), WG_DIMS(-1, 0)), SHAPE, "cannot");
@@ -78,7 +78,7 @@ TEST(reshaping_and_moving_axes_refuse_what_does_not_fit) {
     refused(wg_flatten(x, 1, 0), ARGUMENT, "flatten: (2, 6) f32: axis 1 comes after");
     refused(wg_unflatten(x, 2, WG_DIMS(2, 3)), INDEX, "unflatten: axis 2");
     refused(wg_unflatten(x, 1, WG_DIMS(2, 2)), SHAPE, "unflatten: (2, 6) f32: axis 1, of size 6");
-    refused(wg_unflatten(x, 1, WG_DIMS(4, -1)), SHAPE, "6 elements cannot be cut");
+    refused(wg_unflatten(x, 1, WG_DIMS(4, -1)), SHAPE, "6 elements cannot");
     refused(wg_unflatten(x, 1, WG_DIMS(-1, -1)), SHAPE, "two sizes are -1");
     refused(wg_unflatten(x, 0, 0, NULL), SHAPE, "into 0 axes");
     refused(wg_unflatten(x, 1, WG_DIMS(1, 1, 1, 1, 1, 1, 2, 3)), SHAPE, "ranks go to 8");

@@ -6,15 +6,14 @@
 #include "tensor/internal.h"
 #include "tensor/ops.h"
 #include "tests/support/fused.h"
-#include "tests/support/testing.h"
+#include "tests/support/tensors.h"
 
 #include <string.h>
 
 enum { ROWS = 37, IN = 45, OUT = 29 };
 
-static wg_tensor *normal(uint64_t seed, wg_dtype dtype, int ndim, const int64_t *shape) {
-    wg_generator generator = {.seed = seed};
-    return wg_cast(wg_randn(&generator, WG_F32, ndim, shape), dtype);
+static wg_tensor *drawn(uint64_t seed, wg_dtype dtype, int ndim, const int64_t *shape) {
+    return wg_cast(normal(seed, WG_F32, ndim, shape), dtype);
 }
 
 /* x as bf16 has it, in f64. */
@@ -39,13 +38,10 @@ typedef struct layer {
 } layer;
 
 static layer leaves(wg_dtype dtype) {
-    layer l = {.x = normal(1, dtype, WG_DIMS(ROWS, IN)),
-               .weight = normal(2, dtype, WG_DIMS(OUT, IN)),
-               .bias = normal(3, dtype, WG_DIMS(OUT)),
-               .g = normal(4, dtype, WG_DIMS(ROWS, OUT))};
-    wg_tensor *const all[] = {l.x, l.weight, l.bias};
-    for (size_t i = 0; i < WG_COUNT(all); i++)
-        ck_assert_int_eq(wg_set_requires_grad(all[i], true), 0);
+    layer l = {.x = leaf_of(drawn(1, dtype, WG_DIMS(ROWS, IN))),
+               .weight = leaf_of(drawn(2, dtype, WG_DIMS(OUT, IN))),
+               .bias = leaf_of(drawn(3, dtype, WG_DIMS(OUT))),
+               .g = drawn(4, dtype, WG_DIMS(ROWS, OUT))};
     return l;
 }
 
@@ -55,7 +51,7 @@ static layer run(wg_dtype dtype, wg_dtype forward, wg_dtype backward) {
     ck_assert_int_eq(wg_set_matmul_dtype(forward), WG_F32);
     l.y = wg_linear_op(l.x, l.weight, l.bias);
     ck_assert_int_eq(wg_set_matmul_dtype(backward), forward);
-    ck_assert_int_eq(wg_backward(l.y, &(wg_backward_options){.cotangent = l.g}), 0);
+    backward_from(l.y, l.g);
     ck_assert_int_eq(wg_set_matmul_dtype(WG_F32), backward);
     l.dx = wg_gradient(l.x);
     l.dweight = wg_gradient(l.weight);
@@ -97,13 +93,10 @@ TEST(products_of_f64_are_not_rounded) {
 /* Of matrices (B, M, K) x (K, N) and (B, M, K) x (B, K, N). */
 static wg_tensor *product(wg_tensor *a, wg_tensor *b, wg_tensor *g, wg_tensor **da,
                           wg_tensor **db) {
-    wg_tensor *const leaves[] = {a, b};
-    for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(wg_set_requires_grad(leaves[i], true), 0);
     wg_set_matmul_dtype(WG_BF16);
     wg_tensor *c = wg_matmul(a, b);
     wg_set_matmul_dtype(WG_F32);
-    ck_assert_int_eq(wg_backward(c, &(wg_backward_options){.cotangent = g}), 0);
+    backward_from(c, g);
     *da = wg_gradient(a);
     *db = wg_gradient(b);
     return c;
@@ -111,11 +104,11 @@ static wg_tensor *product(wg_tensor *a, wg_tensor *b, wg_tensor *g, wg_tensor **
 
 TEST(matmul_and_its_gradients_are_products_of_rounded_operands) {
     for (int batched = 0; batched < 2; batched++) {
-        wg_tensor *a = normal(1, WG_F32, WG_DIMS(3, 7, 19)), *da, *db;
+        wg_tensor *a = drawn(1, WG_F32, WG_DIMS(3, 7, 19)), *da, *db;
         wg_tensor *b =
-            batched ? normal(2, WG_F32, WG_DIMS(3, 19, 5)) : normal(2, WG_F32, WG_DIMS(19, 5));
-        wg_tensor *g = normal(3, WG_F32, WG_DIMS(3, 7, 5));
-        wg_tensor *c = product(a, b, g, &da, &db);
+            batched ? drawn(2, WG_F32, WG_DIMS(3, 19, 5)) : drawn(2, WG_F32, WG_DIMS(19, 5));
+        wg_tensor *g = drawn(3, WG_F32, WG_DIMS(3, 7, 5));
+        wg_tensor *c = product(leaf_of(a), leaf_of(b), g, &da, &db);
         wg_set_grad_enabled(false);
         wg_tensor *wide_a = rounded(a), *wide_b = rounded(b), *wide_g = rounded(g);
         wg_tensor *of_b = wg_matmul(wg_transpose(wide_a, -2, -1), wide_g);
@@ -182,6 +175,15 @@ TEST(second_derivatives_are_those_of_the_rounded_products) {
 
 /* ---- What is saved for backward ---- */
 
+/* The square of |x - exact| / |exact|. */
+static double relative_error(wg_tensor *x, wg_tensor *exact) {
+    wg_set_grad_enabled(false);
+    const double error = wg_item(sum_of(wg_square(wg_sub(x, exact))));
+    const double size = wg_item(sum_of(wg_square(exact)));
+    wg_set_grad_enabled(true);
+    return error / size;
+}
+
 enum { SIDE = 256, BYTES = SIDE * SIDE * 4 };
 
 /* The sum of two products of gelu(x W), which save it, from leaves that are there. */
@@ -202,9 +204,8 @@ typedef struct net {
 static net train(wg_dtype dtype, bool checkpoints) {
     net n;
     for (int i = 0; i < 4; i++) {
-        n.leaves[i] = wg_mul_scalar(normal(10 + (uint64_t)i, WG_F32, WG_DIMS(SIDE, SIDE)),
-                                    i > 0 ? 0.0625 : 1);
-        ck_assert_int_eq(wg_set_requires_grad(n.leaves[i], true), 0);
+        wg_tensor *x = drawn(10 + (uint64_t)i, WG_F32, WG_DIMS(SIDE, SIDE));
+        n.leaves[i] = leaf_of(wg_mul_scalar(x, i > 0 ? 0.0625 : 1));
     }
     const int64_t before = wg_alloc_get_stats().live_bytes;
     wg_tensor *y;
@@ -241,16 +242,10 @@ TEST(gradients_are_those_of_the_rounded_activations) {
                  1e-2);
     wg_set_grad_enabled(true);
     const net f32 = train(WG_F32, false);
-    wg_set_grad_enabled(false);
     for (int i = 0; i < 4; i++) {
-        wg_tensor *difference = wg_sub(n.gradients[i], f32.gradients[i]);
-        const double error = wg_item(wg_sum(wg_mul(difference, difference), WG_ALL, false));
-        const double size =
-            wg_item(wg_sum(wg_mul(f32.gradients[i], f32.gradients[i]), WG_ALL, false));
-        ck_assert_double_gt(error, 0);
-        ck_assert_double_lt(error, 1e-4 * size); /* a hundredth of the norm */
+        const double error = relative_error(n.gradients[i], f32.gradients[i]);
+        ck_assert(0 < error && error < 1e-4); /* a hundredth of the norm */
     }
-    wg_set_grad_enabled(true);
 }
 
 TEST(activation_checkpointing_changes_no_bit_of_mixed_precision) {
@@ -265,7 +260,7 @@ static wg_tensor *second_gradient(wg_dtype dtype) {
     wg_tensor *first, *second;
     wg_set_matmul_dtype(dtype);
     wg_tensor *y = wg_linear_op(wg_gelu(wg_linear_op(l.x, l.weight, l.bias)),
-                                normal(5, WG_F32, WG_DIMS(IN, OUT)), NULL);
+                                drawn(5, WG_F32, WG_DIMS(IN, OUT)), NULL);
     const wg_backward_options options = {.create_graph = true};
     ck_assert_int_eq(wg_grad(1, &y, (wg_tensor *[]){wg_ones(WG_F32, WG_DIMS(ROWS, IN))}, 1,
                              (wg_tensor *[]){l.x}, &options, &first),
@@ -278,14 +273,8 @@ static wg_tensor *second_gradient(wg_dtype dtype) {
 
 TEST(second_derivatives_pass_through_activations_saved_in_bf16) {
     wg_tensor *exact = second_gradient(WG_F32), *found = second_gradient(WG_BF16);
-    wg_set_grad_enabled(false);
-    wg_tensor *difference = wg_sub(found, exact);
-    const double error = wg_item(wg_sum(wg_mul(difference, difference), WG_ALL, false));
-    const double size = wg_item(wg_sum(wg_mul(exact, exact), WG_ALL, false));
-    ck_assert_double_gt(size, 0);
-    ck_assert_double_gt(error, 0);
-    ck_assert_double_lt(error, 1e-3 * size);
-    wg_set_grad_enabled(true);
+    const double error = relative_error(found, exact);
+    ck_assert(0 < error && error < 1e-3);
 }
 
 static void results(int count, wg_tensor **found) {

@@ -270,8 +270,7 @@ static bool run_back(const sampled_op *of) {
 }
 
 /* Runs the op with all allocations after the n-th failing, for each n until none fails. */
-static void fail_each_allocation(const sampled_op *of, int index,
-                                 bool (*succeeds)(const sampled_op *of)) {
+static void fail_each(const sampled_op *of, int index, bool (*succeeds)(const sampled_op *of)) {
     const int64_t tensors = wg_tensors_alive(), blocks = wg_alloc_get_stats().live_blocks;
     bool done = false;
     for (int64_t n = 0; !done; n++) {
@@ -301,7 +300,7 @@ START_TEST(lack_of_memory_anywhere_is_an_error_and_no_leak) {
         forward(op, &sample, &ready);
         make_weights(op, &ready, as_it_is);
         assert_no_error();
-        fail_each_allocation(&(sampled_op){op, &sample, &ready, NULL}, k, run_back);
+        fail_each(&(sampled_op){op, &sample, &ready, NULL}, k, run_back);
     }
 }
 END_TEST
@@ -349,7 +348,7 @@ START_TEST(lack_of_memory_in_forward_mode_is_an_error_and_no_leak) {
         make_leaves(op, &sample, ALL_INPUTS, &r); /* so that the jvps are recorded, too */
         if (make_tangents(op, &r, ALL_INPUTS, tangents) == 0)
             continue;
-        fail_each_allocation(&(sampled_op){op, &sample, &r, tangents}, k, run_forward_mode);
+        fail_each(&(sampled_op){op, &sample, &r, tangents}, k, run_forward_mode);
     }
 }
 END_TEST

@@ -3,8 +3,11 @@
 #define WG_TESTS_TENSORS_H
 
 #include "autograd/autograd.h"
+#include "base/alloc.h"
 #include "tensor/ops.h"
 #include "tests/support/testing.h"
+
+#include <string.h>
 
 /* Runs the block that follows in a scope of its own, which the block does not leave early. */
 #define IN_SCOPE()                                                                                 \
@@ -39,12 +42,16 @@ static inline void backward_from(wg_tensor *y, wg_tensor *cotangent) {
     assert_no_error();
 }
 
-static inline wg_tensor *sum_of(wg_tensor *x) {
-    return wg_sum(x, WG_ALL, false);
+static inline wg_dtype dtype_named(const char *name) {
+    for (int dtype = 0; dtype < WG_DTYPE_COUNT; dtype++)
+        if (strcmp(wg_dtype_name((wg_dtype)dtype), name) == 0)
+            return (wg_dtype)dtype;
+    ck_abort_msg("there is no dtype %s", name);
+    return WG_F32;
 }
 
-static inline double largest_of(wg_tensor *x) {
-    return wg_item(wg_max(x, WG_ALL, false));
+static inline wg_tensor *sum_of(wg_tensor *x) {
+    return wg_sum(x, WG_ALL, false);
 }
 
 /* A wg_function with one output, by its formula; x is the first input. */
@@ -56,6 +63,29 @@ static inline double largest_of(wg_tensor *x) {
         outputs[0] = __VA_ARGS__;                                                                  \
         return outputs[0] ? 0 : -1;                                                                \
     }
+
+/* Runs `step` in a scope of its own with its first allocation failing and all after it, then with
+ * its second, and so on, until it returns 0. Fails unless each lack of memory is an error and
+ * leaves no tensors and no memory behind. */
+static inline void fail_each_allocation(int (*step)(void *context), void *context) {
+    const int64_t tensors = wg_tensors_alive(), blocks = wg_alloc_get_stats().live_blocks;
+    bool done = false;
+    for (int64_t n = 0; !done; n++) {
+        ck_assert_int_lt(n, 20000);
+        wg_scope scope;
+        wg_scope_begin(&scope);
+        wg__alloc_fail_after(n);
+        done = step(context) == 0;
+        wg__alloc_fail_after(-1);
+        wg_scope_end(&scope, NULL);
+        if (!done)
+            assert_error(WG_ERROR_MEMORY, "");
+        assert_no_error();
+        ck_assert_msg(wg_tensors_alive() == tensors, "tensors leaked, n = %lld", (long long)n);
+        ck_assert_msg(wg_alloc_get_stats().live_blocks == blocks, "memory leaked, n = %lld",
+                      (long long)n);
+    }
+}
 
 /* Makes a sample of an op; false behind the last. */
 static inline bool next_sample(const wg_op *op, int index, wg_sample *sample) {

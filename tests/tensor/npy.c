@@ -201,15 +201,10 @@ TEST(spaces_and_order_of_the_keys_do_not_matter) {
                  wg_zeros(WG_I32, WG_DIMS(2, 1)));
 }
 
+static int load_fortran(void *context) {
+    return wg_npy_load(context) ? 0 : -1;
+}
+
 TEST(lack_of_memory_is_survived) {
-    const char *path = numpy_file("fortran");
-    bool loaded = false;
-    for (int64_t n = 0; !loaded && n < 100; n++) {
-        wg__alloc_fail_after(n);
-        loaded = wg_npy_load(path);
-        wg__alloc_fail_after(-1);
-        if (!loaded)
-            assert_error(WG_ERROR_MEMORY, "");
-    }
-    ck_assert(loaded);
+    fail_each_allocation(load_fortran, (void *)numpy_file("fortran"));
 }

@@ -15,37 +15,21 @@ typedef struct print_case {
     char text[TEXT]; /* with no line end */
 } print_case;
 
-static wg_dtype dtype_named(const char *name) {
-    for (int dtype = 0; dtype < WG_DTYPE_COUNT; dtype++)
-        if (strcmp(name, wg_dtype_name(dtype)) == 0)
-            return dtype;
-    ck_abort_msg("no dtype %s", name);
-}
-
-static void store(wg_dtype dtype, void *data, int64_t i, const char *text) {
-    if (dtype == WG_F32)
-        ((float *)data)[i] = strtof(text, NULL);
-    else if (dtype == WG_F64)
-        ((double *)data)[i] = strtod(text, NULL);
-    else if (dtype == WG_I32)
-        ((int32_t *)data)[i] = (int32_t)strtoll(text, NULL, 10);
-    else if (dtype == WG_I64)
-        ((int64_t *)data)[i] = strtoll(text, NULL, 10);
-    else
-        ((uint8_t *)data)[i] = (uint8_t)strtoll(text, NULL, 10);
-}
-
 static wg_tensor *tensor_of(const wg_spec *spec, char *elements) {
-    wg_tensor *x = wg_empty(spec->dtype, spec->ndim, spec->shape);
-    bool arange = strcmp(elements, "arange\n") == 0;
+    const bool is_float = wg_dtype_is_float(spec->dtype);
+    wg_tensor *x = wg_empty(is_float ? WG_F64 : WG_I64, spec->ndim, spec->shape);
+    const bool arange = strcmp(elements, "arange\n") == 0;
     char number[32], *state = NULL;
     for (int64_t i = 0; i < wg_tensor_count(x); i++) {
         snprintf(number, sizeof(number), "%" PRId64, i);
         const char *text = arange ? number : strtok_r(i ? NULL : elements, " \n", &state);
         ck_assert_ptr_nonnull(text);
-        store(spec->dtype, wg_tensor_data(x), i, text);
+        if (is_float)
+            ((double *)wg_tensor_data(x))[i] = strtod(text, NULL);
+        else
+            ((int64_t *)wg_tensor_data(x))[i] = strtoll(text, NULL, 10);
     }
-    return x;
+    return wg_cast(x, spec->dtype);
 }
 
 static void read_line(FILE *file, char *line) {
