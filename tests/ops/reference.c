@@ -4,8 +4,8 @@
  *     tests/ops/reference_ops.def:      how to call each op of the files
  *
  * A case of the program is an op; its failures name the line of the JSON file. Outputs and
- * gradients have to agree within the tolerances of the case; where PyTorch gives no gradient, it has
- * to be zero. */
+ * gradients have to agree within the tolerances of the case; where PyTorch gives no gradient, it
+ * has to be zero. */
 #include "tests/support/tensors.h"
 
 #include <assert.h>
