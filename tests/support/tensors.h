@@ -27,7 +27,7 @@ static inline wg_tensor *normal(uint64_t seed, wg_dtype dtype, int ndim, const i
 
 /* Fail unless the call returns NULL, or a status below 0, with that error: WG_ERROR_`code`, and a
  * message that contains `part`. */
-#define refused(call, code, part) assert_null(call, WG_ERROR_##code, part)
+#define refused(call, code, part) assert_fails(call, WG_ERROR_##code, part)
 #define failed(status, code, part) assert_fails(status, WG_ERROR_##code, part)
 
 /* x, which now requires a gradient. */
