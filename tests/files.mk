@@ -276,6 +276,7 @@ command_tests = \
 	tests/cli/lora.sh \
 	tests/cli/pairs.sh \
 	tests/cli/mlm.sh \
+	tests/cli/objectives.sh \
 	tests/cli/plan.sh \
 	tests/cli/plot.sh \
 	tests/cli/ranks.sh \
@@ -325,8 +326,10 @@ script_support = \
 	tests/analyzer.txt \
 	tests/blas_alternatives.sh \
 	tests/cli/gguf_check.py \
+	tests/cli/models.sh \
 	tests/cli/mpirun.sh \
 	tests/cli/reversed_pairs.sh \
+	tests/cli/setup.sh \
 	tests/cli/tap.sh \
 	tests/declared.awk \
 	tests/elsewhere.sh \

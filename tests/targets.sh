@@ -54,6 +54,7 @@ run_tests() {
 }
 
 unit_tests=$(sed -n '/^unit_tests/,/nil/s|^\t\(tests/[a-z_]*\) .*|\1|p' "$source/tests/files.mk" | tr '\n' ' ')
+command_tests=$(sed -n '/^command_tests/,/nil/s|^\t\(tests/cli/.*\) .*|\1|p' "$source/tests/files.mk" | tr '\n' ' ')
 
 case $target in
 check-asan)
@@ -121,7 +122,7 @@ coverage)
         file=$(dirname "$lines" | sed 's|/\.libs$||')/$(basename "${lines##*-}" .gcno).c
         test -f "$source/$file" || rm "$lines"
     done
-    run_tests "$unit_tests $(cd "$source" && echo tests/cli/*.sh)"
+    run_tests "$unit_tests $command_tests"
     # Vector kernels are compiled for each instruction set, with functions of one name on other lines, at which
     # gcovr 5.2 ends; and sets that this machine does not have cannot run here.
     find . \( -name '*libsimd*.gc*' -o -name '*libtiles*.gc*' \) -delete

@@ -1,31 +1,9 @@
 #!/bin/sh
 # wengert bench: that it runs, prints the machine's limits, and refuses wrong usage. The figures that it
-# measures are not tested.
-# Prints TAP.
-#
-# WENGERT: the command (default ./wengert).
-wengert=${WENGERT:-$PWD/wengert}
-work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-bench.XXXXXX") || exit 1
-trap 'rm -rf "$work"' EXIT
-number=0
-
-# Runs the command and compares its exit code; each further pattern has to match a line of the output.
-expect() {
-    name=$1 wanted=$2 arguments=$3
-    shift 3
-    number=$((number + 1))
-    # shellcheck disable=SC2086 # arguments are words
-    "$wengert" bench $arguments >"$work/out" 2>&1 </dev/null
-    code=$?
-    result=ok
-    test "$code" = "$wanted" || result='not ok'
-    for pattern; do
-        grep -q -- "$pattern" "$work/out" || result='not ok'
-    done
-    echo "$result $number - $name"
-    test "$result" = ok && return
-    sed "s/^/# exit $code: /" "$work/out"
-}
+# measures are not tested. Prints TAP.
+. "$(dirname "$0")/setup.sh"
+unset OMP_NUM_THREADS
+verb=bench
 
 expect 'an op is timed forward and backward' 0 'ops add --seconds 0.001' \
     'threads, memory [0-9.]* GB/s, sgemm [0-9.]* GFLOP/s' '^add  *[0-9.]* .* of memory$'
@@ -53,11 +31,9 @@ expect 'a profile tells each direction of an op, beside the roofs' 0 \
     "train gpt2-tiny $sizes --profile" 'sgemm [0-9.]* GFLOP/s, memory [0-9.]* GB/s' \
     '^linear  *forward .* of ' '^linear  *backward .* of ' '^optimizer  *region' '^between them' \
     '"ms_per_step"'
-expect 'a trace is written' 0 "train gpt2-tiny $sizes --trace $work/trace.json" '"ms_per_step"'
-number=$((number + 1))
-grep -q '"name": "attention", "cat": "backward", "ph": "X", "ts": ' "$work/trace.json" ||
-    printf 'not '
-echo "ok $number - it holds complete events"
+expect 'a trace is written' 0 "train gpt2-tiny $sizes --trace trace.json" '"ms_per_step"'
+check 'it holds complete events' grep -q \
+    '"name": "attention", "cat": "backward", "ph": "X", "ts": ' trace.json
 expect 'a full disk is told' 1 "train gpt2-tiny $sizes --trace /dev/full" \
     '^wengert: .*/dev/full.*No space left'
 for dtype in f32 q8_0; do
@@ -98,32 +74,29 @@ expect 'a window of nothing is wrong usage' 2 'attention --window 0' 'window'
 
 # The folder of temporary files has to be empty.
 leave_nothing() {
-    number=$((number + 1))
-    test -z "$(ls "$work/temporary")" || printf 'not '
-    echo "ok $number - $1"
+    check "$1" test -z "$(ls temporary)"
 }
 
-mkdir "$work/temporary"
-folder="--folder $work/temporary --rounds 2"
+mkdir temporary
+folder='--folder temporary --rounds 2'
 expect 'a model is written and read' 0 "checkpoint gpt2-tiny $folder" \
     '^{"preset": "gpt2-tiny", .*}$' '"rounds": 2,' '"write_mb_per_s": [0-9]' '"read_mb_per_s": [0-9]'
 leave_nothing 'what was written is removed'
 (
     trap '' XFSZ # writing beyond the limit fails then, as on a full disk
     ulimit -f 100
-    "$wengert" bench checkpoint gpt2-tiny --folder "$work/temporary" >"$work/full" 2>&1
-    echo "exit $?" >>"$work/full"
+    run bench checkpoint gpt2-tiny --folder temporary
+    exit $code
 )
-number=$((number + 1))
-printf '%s' "$(grep -c . "$work/full")" | grep -qx 2 && grep -qx 'exit 1' "$work/full" &&
-    grep -q '^wengert: .*model.h5: File too large$' "$work/full" || printf 'not '
-echo "ok $number - a disk that is full is told in one line"
+code=$?
+check 'a disk that is full is told in one line' eval 'left_with 1 "model.h5: File too large" &&
+    test "$(cat out err | wc -l)" = 1'
 leave_nothing 'and nothing stays on it'
-books=$work/books.txt
+books=books.txt
 for i in 1 2 3; do
     printf 'The %s cat sat. A dog of %s barked at it, and ran away!\n\n\n\n' "$i" "$i$i"
     printf 'It is raining in %s towns. Nobody minds it, as it never lasts.\n\n\n\n' "$i"
-done >"$books"
+done >books.txt
 sizes="--batch 2 --seq 32 --seconds 0.001"
 expect 'tokenizers and batches are timed' 0 "data --corpus $books $sizes" \
     '^{"tokenizer": "wordpiece", .*"mb_per_s": [0-9].*"mb_per_s_by_line": [0-9].*}$' \
@@ -131,19 +104,16 @@ expect 'tokenizers and batches are timed' 0 "data --corpus $books $sizes" \
     '^{"batches": "causal-lm", "batch": 2, "seq": 32, "tokens_per_s": [0-9]' '^{"batches": "masked-lm", ' \
     '^{"batches": "blank-infilling", ' '^{"batches": "span-corruption", ' '^{"batches": "pairs", ' \
     '^{"batches": "translation", .*"tokens_per_s": [0-9]'
-expect 'a text that is not there is told' 1 "data --corpus $work/nosuch" '/nosuch: No such file'
-printf '\377\n' >"$work/latin"
-expect 'a text that is not UTF-8 is told' 1 "data --corpus $work/latin" '^wengert: .*UTF-8'
-: >"$work/empty"
-expect 'an empty text is told' 1 "data --corpus $work/empty" '^wengert: '
+expect 'a text that is not there is told' 1 "data --corpus nosuch" '/nosuch: No such file'
+printf '\377\n' >latin
+expect 'a text that is not UTF-8 is told' 1 "data --corpus latin" '^wengert: .*UTF-8'
+: >empty
+expect 'an empty text is told' 1 "data --corpus empty" '^wengert: '
 expect 'a tokenizer that is not there is told' 1 \
-    "data --corpus $books $sizes --tokenizer $work/nosuch" '^wengert: .*nosuch'
-(cd "$work" && "$wengert" bench data >"$work/out" 2>&1)
-number=$((number + 1))
-grep -q '^wengert: .*--corpus FILE names a text$' "$work/out" || printf 'not '
-echo "ok $number - where there are no books a text is asked for"
-
-expect 'a folder that is not there is told' 1 "checkpoint gpt2-tiny --folder $work/nosuch" \
+    "data --corpus $books $sizes --tokenizer nosuch" '^wengert: .*nosuch'
+expect 'where there are no books a text is asked for' 1 data \
+    '^wengert: .*--corpus FILE names a text$'
+expect 'a folder that is not there is told' 1 "checkpoint gpt2-tiny --folder nosuch" \
     '^wengert: .*nosuch: No such file'
 expect 'a checkpoint of no model is wrong usage' 2 'checkpoint' 'which model'
 
@@ -151,4 +121,4 @@ expect 'a bench that is not there is wrong usage' 2 'nosuch' "there is no bench 
 expect 'no bench is wrong usage' 2 '' 'missing bench'
 expect 'help lists the benches' 0 '--help' '^  ops '
 expect 'help of a bench is given' 0 'ops --help' 'share of the roof'
-echo "1..$number"
+finish

@@ -1,13 +1,6 @@
 #!/bin/sh
 # Completion by bash, zsh and fish: what the command offers, and what the scripts make of it. Prints TAP.
-#
-# WENGERT: the command (default ./wengert).
-source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
-wengert=${WENGERT:-$PWD/wengert}
-work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-completion.XXXXXX") || exit 1
-cd "$work" || exit 1
-trap 'rm -rf "$work"' EXIT
-. "$source/tests/cli/tap.sh"
+. "$(dirname "$0")/setup.sh"
 mkdir bin && ln -s "$wengert" bin/wengert
 PATH=$work/bin:$PATH
 echo text >'a text.txt'

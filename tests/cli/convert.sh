@@ -1,16 +1,10 @@
 #!/bin/sh
 # `wengert convert` as a user runs it. Prints TAP.
 #
-# WENGERT: the command (default ./wengert). WENGERT_DATA: the real data that some machines have.
-source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
-wengert=${WENGERT:-$PWD/wengert}
-data=${WENGERT_DATA:-$source/../shared/data}
+# WENGERT_DATA: the real data that some machines have.
+. "$(dirname "$0")/setup.sh"
 fixtures=$source/tests/fixtures/convert
-work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-convert.XXXXXX") || exit 1
-cd "$work" || exit 1
-trap 'rm -rf "$work"' EXIT
-
-. "$source/tests/cli/tap.sh"
+unset OMP_NUM_THREADS
 
 run() {
     "$wengert" convert "$@" >out 2>err </dev/null
@@ -28,12 +22,10 @@ gguf_agrees() {
 
 run
 check "without files is wrong usage" left_with 2 "missing IN and OUT"
-run "$fixtures/gpt"
-check "without OUT is wrong usage" left_with 2 "missing OUT"
+leaves "without OUT is wrong usage" 2 "missing OUT" "$fixtures/gpt"
 run "$fixtures/gpt" x.h5 --dtype q4
 check "an unknown type is wrong usage" left_with 2 "f32, f16, bf16 and q8_0 are there"
-run nothing.gguf x.h5
-check "a file that is not there is one clear line" left_with 1 "nothing.gguf"
+leaves "a file that is not there is one clear line" 1 "nothing.gguf" nothing.gguf x.h5
 echo 'Once upon a time.' >text.txt
 run text.txt x.h5
 check "a text is called so" left_with 1 'is plain text, no checkpoint; `wengert pretrain MODEL --corpus'
@@ -58,8 +50,7 @@ run llama.safetensors llama.gguf --config "$fixtures/llama/config.json" --json
 check "the summary is JSON if asked for" succeeds '"to": "gguf"'
 cp gpt.h5 altered.h5
 printf '\377\377\377\377' | dd of=altered.h5 bs=1 seek=$(($(wc -c <gpt.h5) / 2)) conv=notrunc 2>/dev/null
-run altered.h5 altered
-check "a checkpoint with a damaged tensor is refused" left_with 1 "altered.h5"
+leaves "a checkpoint with a damaged tensor is refused" 1 "altered.h5" altered.h5 altered
 check "and leaves no folder" test ! -e altered
 mkdir full && echo mine >full/notes.txt
 run altered.h5 full
@@ -167,10 +158,8 @@ verb() {
     code=$?
 }
 
-head -n 900 "$source/corpus/books/alice-in-wonderland.txt" >text.txt
-cat >card.json <<END
-{"vocab_size": 300, "n_positions": 32, "n_embd": 16, "n_layer": 1, "n_head": 2}
-END
+book 900 >text.txt
+tiny gpt 300 32 >card.json
 verb pretrain gpt --corpus "$PWD/text.txt" --config card.json --batch 4 --seq 32 --steps 3 --eval-every 2 --out card.h5
 run card.h5 carded
 check 'a folder gets a card that says how the model was trained' eval 'test $code = 0 &&

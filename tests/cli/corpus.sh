@@ -1,31 +1,14 @@
 #!/bin/sh
 # Training texts as a user gives them: token files, weights of files, settings in a file.
-# Prints TAP. WENGERT: the command (default ./wengert).
-source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
-wengert=${WENGERT:-$PWD/wengert}
-work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-corpus.XXXXXX") || exit 1
-cd "$work" || exit 1
-mounted=
-trap 'test -z "$mounted" || umount "$mounted"; rm -rf "$work"' EXIT
-OMP_NUM_THREADS=1
-export OMP_NUM_THREADS
+# Prints TAP.
+. "$(dirname "$0")/setup.sh"
 
-. "$source/tests/cli/tap.sh"
-
-head -n 300 "$source/corpus/books/alice-in-wonderland.txt" >a.txt
+book 300 >a.txt
 head -n 200 "$source/corpus/books/opticks.txt" >b.txt
-cat >bert.json <<END
-{"vocab_size": 300, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
- "intermediate_size": 32, "max_position_embeddings": 32}
-END
+tiny bert 300 32 >bert.json
 cat >gpt.json <<END
 {"n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 32}
 END
-
-# The losses of a run, from its log.
-losses() {
-    grep -o '"loss": [^,]*' "$1"
-}
 
 gpt() {
     run pretrain gpt --config gpt.json --batch 4 --seq 32 --steps 3 --log "$@"
@@ -36,38 +19,28 @@ gpt() {
 run tokenizer train --corpus a.txt b.txt --kind bpe --vocab-size 300 --out t.json
 gpt text.log --corpus a.txt b.txt --tokenizer t.json --out text.h5
 run tokenizer pack t.json a.txt b.txt --out tokens.h5
-check 'texts are packed' eval 'test $code = 0 && grep -q "^tokens.h5: 4 documents, [0-9]* tokens" out'
+check 'texts are packed' has '^tokens.h5: 4 documents, [0-9]* tokens'
 gpt packed.log --corpus tokens.h5 --out packed.h5
-check 'a token file is trained on, with its tokenizer' test $code = 0
-losses text.log >wanted && losses packed.log >found
-check 'its run is that of the text' cmp wanted found
+losses_alone text.log >wanted && losses_alone packed.log >found
+check 'a token file is trained on as its text is' cmp wanted found
 gpt other.log --tokenizer char --corpus tokens.h5 --out other.h5
 check 'its tokenizer is taken instead of one that was to be learnt, with a note' eval \
     'test $code = 0 && grep -q "note: no tokenizer is learnt: .*tokens.h5 has its own, bpe of 300" err'
-run tokenizer pack t.json a.txt --out one.h5 --json
-check 'packing tells its results as JSON' grep -q '"tokens": [0-9]' out
+shows 'packing tells its results as JSON' '"tokens": [0-9]' tokenizer pack t.json a.txt --out \
+    one.h5 --json
 run tokenizer pack t.json a.txt --out one.h5 --hold-out 0
 check 'a file of another share is made anew, with a note' eval \
     'test $code = 0 && grep -q "^wengert: note: one.h5 is made anew: " err'
-refuses 'a token file without a part held out' 'one.h5 has no part that is held out' pretrain gpt \
-    --config gpt.json --corpus one.h5 --out bad.h5
 gpt one.log --corpus one.h5 --eval b.txt --out one-run.h5
 check 'but with a text to measure on' test $code = 0
-run eval text.h5 --corpus one.h5 --seq 32
-check 'eval takes token files' eval 'test $code = 0 && grep -q "bits per byte" out'
+shows 'eval takes token files' 'bits per byte' eval text.h5 --corpus one.h5 --seq 32
 
 run tokenizer train --corpus a.txt b.txt --vocab-size 300 --out words.txt
 run tokenizer pack words.txt a.txt b.txt --sentences --out sentences.h5
-run pretrain bert --config bert.json --corpus sentences.h5 --batch 4 --seq 32 --steps 2 --out bert.h5
-check 'bert is trained on sentences' test $code = 0
-refuses 'gpt does not take sentences' 'sentences.h5 has tokens of sentences' pretrain gpt \
-    --config gpt.json --corpus sentences.h5 --out bad.h5
-refuses 'bert does not take a stream' 'tokens of sentences are wanted' pretrain bert \
-    --config bert.json --corpus tokens.h5 --tokenizer words.txt --out bad.h5
-refuses 'another tokenizer' 'tokens.h5 was made with another tokenizer' pretrain gpt \
-    --config gpt.json --corpus tokens.h5 --tokenizer words.txt --out bad.h5
-refuses 'a checkpoint is no corpus' 'text.h5: it is an HDF5 file, but no token file' pretrain gpt \
-    --config gpt.json --corpus text.h5 --tokenizer t.json --out bad.h5
+succeeds 'bert is trained on sentences' pretrain bert --config bert.json --corpus sentences.h5 \
+    --batch 4 --seq 32 --steps 2 --out bert.h5
+refuses 'gpt takes no sentences' 'sentences.h5 has tokens of sentences' pretrain gpt --config \
+    gpt.json --corpus sentences.h5 --out bad.h5
 
 gpt kept.log --corpus a.txt b.txt --tokenizer t.json --tokens kept.h5 --out kept-run.h5
 check 'tokens are kept' eval 'test $code = 0 && test -s kept.h5'
@@ -78,17 +51,14 @@ echo 'One more line.' >>b.txt
 gpt kept.log --corpus a.txt b.txt --tokenizer t.json --tokens kept.h5 --out kept-run.h5 --overwrite
 check 'a text that changed is tokenised anew' eval \
     'test $code = 0 && grep -q "kept.h5 is made anew: the texts are others, or have changed" err'
-refuses 'tokens do not go over another file' 'a.txt exists and is no token file' pretrain gpt \
-    --config gpt.json --corpus b.txt --tokenizer t.json --tokens a.txt --out bad.h5
-
 size=$(wc -c <tokens.h5)
 head -c $((size / 2)) tokens.h5 >cut.h5
-refuses 'a token file that was cut short' 'cut.h5' pretrain gpt --config gpt.json --corpus cut.h5 \
-    --tokenizer t.json --out bad.h5
 cp tokens.h5 altered.h5
 printf '\377\377\377\377' | dd of=altered.h5 bs=1 seek=$((size / 3)) conv=notrunc 2>/dev/null
-refuses 'a token file that was altered' 'altered.h5' pretrain gpt --config gpt.json --seq 32 \
-    --corpus altered.h5 --tokenizer t.json --out bad.h5
+refuses_each pretrain gpt --config gpt.json --tokenizer t.json --out bad.h5 <<'END'
+a token file that was cut short | cut.h5 | --corpus cut.h5
+a token file that was altered | altered.h5 | --seq 32 --corpus altered.h5
+END
 
 if mkdir disk && mount -t tmpfs -o size=64k tmpfs disk 2>/dev/null; then
     mounted=$PWD/disk
@@ -133,22 +103,19 @@ for model in gpt bert; do
     set -- --corpus a.txt b.txt --config $model.json --batch 8 --seq 32 --schedule constant \
         --warmup 1 --seed 5
     test $model = bert || set -- "$@" --tokenizer t.json
-    run pretrain $model "$@" --corpus-weights 3,1 --steps 40 --log whole.log --out whole.h5
-    check "$model is trained on files with weights" test $code = 0
+    succeeds "$model is trained on files with weights" pretrain $model "$@" --corpus-weights 3,1 \
+        --steps 40 --log whole.log --out whole.h5
     run pretrain $model "$@" --corpus-weights 3,1 --steps 23 --log parts.log --out parts.h5
     run pretrain $model --resume --steps 40 --log parts.log --out parts.h5
-    check "$model goes on with them" test $code = 0
-    losses whole.log >wanted && losses parts.log >found
+    losses_alone whole.log >wanted && losses_alone parts.log >found
     check "$model goes on with the same bits" cmp wanted found
     run pretrain $model "$@" --steps 40 --log even.log --out even.h5
-    losses even.log >found
+    losses_alone even.log >found
     check "without weights $model sees others" eval '! cmp -s wanted found'
     run pretrain $model --resume --corpus-weights 1,1 --out parts.h5
     check "a resumed $model keeps its weights" left_with 1 '--corpus-weights'
     rm -f whole.* parts.* even.*
 done
-refuses 'weights for other files' '3 weights for 2 files' pretrain gpt --config gpt.json \
-    --corpus a.txt b.txt --tokenizer t.json --corpus-weights 1,2,3 --out bad.h5
 misused '--corpus-weights' pretrain gpt --corpus a.txt --corpus-weights 0 --out bad.h5
 misused '--corpus-weights' pretrain gpt --corpus a.txt --corpus-weights 1,x --out bad.h5
 
@@ -162,7 +129,7 @@ run pretrain gpt --settings run.json --out file.h5 --log file.log
 check 'a run is set up by a file' test "$code.$(wc -l <file.log)" = 0.5
 run pretrain gpt --corpus a.txt b.txt --corpus-weights 3,1 --tokenizer t.json --config gpt.json \
     --batch 4 --seq 32 --steps 5 --lr 0.01 --out line.h5 --log line.log
-losses file.log >wanted && losses line.log >found
+losses_alone file.log >wanted && losses_alone line.log >found
 check 'it is that of the command line' cmp wanted found
 for order in 'pretrain gpt --steps 2 --corpus a.txt --corpus-weights 1 --settings run.json' \
     'pretrain gpt --settings run.json --steps 2 --corpus a.txt --corpus-weights 1'; do

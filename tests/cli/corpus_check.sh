@@ -1,14 +1,6 @@
 #!/bin/sh
-# wengert corpus check, as a user runs it. Prints TAP. WENGERT: the command (default ./wengert).
-source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
-wengert=${WENGERT:-$PWD/wengert}
-work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-corpus-check.XXXXXX") || exit 1
-cd "$work" || exit 1
-OMP_NUM_THREADS=1
-export OMP_NUM_THREADS
-trap 'rm -rf "$work"' EXIT
-
-. "$source/tests/cli/tap.sh"
+# wengert corpus check, as a user runs it. Prints TAP.
+. "$(dirname "$0")/setup.sh"
 
 printf 'One two.\nThree.\n\nOne two.\nThree.\n\n  One two.\t\nFour five six.\n' >a.txt
 printf 'Four five six.\nSeven.\n\nThree.\n' >held.txt
@@ -44,12 +36,10 @@ check 'control characters' grep -q '^encoding     1 control characters, first b.
 check 'what to do about each' test "$(grep -c '^  -> ' out)" = 8
 
 printf 'A\n\nB\n<|endoftext|>\nC\n' >marked.txt
-run corpus check marked.txt
-check 'documents end at marks' grep -q '3 lines in 2 documents' out
+shows 'documents end at marks' '3 lines in 2 documents' corpus check marked.txt
 mkfifo pipe
 cat a.txt >pipe &
-run corpus check pipe
-check 'a pipe is read' grep -q '6 lines in 3 documents' out
+shows 'a pipe is read' '6 lines in 3 documents' corpus check pipe
 
 # ---- What pretrain tells ----
 
@@ -61,10 +51,7 @@ while test $i -lt 60; do
     i=$((i + 1))
 done >clean.txt
 sed 's/one/uno/; s/seven/siete/' clean.txt >other.txt
-cat >bert.json <<END
-{"vocab_size": 400, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
- "intermediate_size": 32, "max_position_embeddings": 32}
-END
+tiny bert 400 32 >bert.json
 pretrain() {
     run pretrain bert --objective mlm --config bert.json --vocab-size 200 --batch 2 --seq 16 --steps 1 \
         --overwrite --out run.h5 "$@"

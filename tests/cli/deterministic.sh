@@ -2,15 +2,8 @@
 # Deterministic mode: with --deterministic this processor, with all that it has, and the same processor
 # taken for one with AVX2 alone (WENGERT_SIMD, and BLIS's kernels for Haswell) train a model with the same
 # bits, and with WENGERT_DETERMINISTIC=1 they use it with the same bits. Prints TAP.
-#
-# WENGERT: the command (default ./wengert).
-source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
-wengert=${WENGERT:-$PWD/wengert}
-work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-deterministic.XXXXXX") || exit 1
-cd "$work" || exit 1
-trap 'rm -rf "$work"' EXIT
-
-. "$source/tests/cli/tap.sh"
+. "$(dirname "$0")/setup.sh"
+unset OMP_NUM_THREADS
 
 unset WENGERT_SIMD WENGERT_DETERMINISTIC
 echo '{"model_type": "gpt2", "n_layer": 2, "n_embd": 64, "n_head": 2, "n_positions": 64}' >gpt.json

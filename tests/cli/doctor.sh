@@ -1,21 +1,14 @@
 #!/bin/sh
 # `wengert doctor' says what the system says, and advises what would help. Prints TAP.
-#
-# WENGERT: the command (default ./wengert).
-source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
-wengert=${WENGERT:-$PWD/wengert}
-work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-doctor.XXXXXX") || exit 1
-cd "$work" || exit 1
-trap 'rm -rf "$work"' EXIT
-. "$source/tests/cli/tap.sh"
+. "$(dirname "$0")/setup.sh"
+unset OMP_NUM_THREADS
 unset OMP_NUM_THREADS
 
 # Succeeds if the report has a line of that member and value.
 says() {
     grep -qF -- "$(printf '    %-26s %s' "$1" "$2")" out
 }
-run doctor
-check "it succeeds" test "$code" = 0
+succeeds "it succeeds" doctor
 model=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)
 numbers=$(sed -n 's/^CPU implementer[^:]*: */, implementer /p; s/^CPU part[^:]*: */, part /p' /proc/cpuinfo | head -n 2 | tr -d '\n')
 check "the processor is that of /proc/cpuinfo" says model "${model:-$(uname -m)$numbers}"

@@ -1,18 +1,8 @@
 #!/bin/sh
 # `pretrain --dry-run' and `finetune --dry-run': the memory that is told is that of a real run, and
 # nothing is written. Prints TAP.
-#
-# WENGERT: the command (default ./wengert).
-source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
-wengert=${WENGERT:-$PWD/wengert}
-work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-dry_run.XXXXXX") || exit 1
-cd "$work" || exit 1
-trap 'rm -rf "$work"' EXIT
-OMP_NUM_THREADS=1
-export OMP_NUM_THREADS
-
-. "$source/tests/cli/tap.sh"
-head -n 1500 "$source/corpus/books/alice-in-wonderland.txt" >text.txt
+. "$(dirname "$0")/setup.sh"
+book 1500 >text.txt
 
 # The number of a key in the JSON of a file.
 number_of() {

@@ -1,22 +1,11 @@
 #!/bin/sh
 # `wengert embed' as a user runs it: vectors in files, lines by similarity, bad input. Prints TAP.
-#
-# WENGERT: the command (default ./wengert).
-source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
-wengert=${WENGERT:-$PWD/wengert}
-work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-embed.XXXXXX") || exit 1
-cd "$work" || exit 1
-trap 'rm -rf "$work"' EXIT
-OMP_NUM_THREADS=1
-export OMP_NUM_THREADS
-
-. "$source/tests/cli/tap.sh"
+. "$(dirname "$0")/setup.sh"
 
 # ---- Models of two kinds of sentences ----
 
 numbers_in_order >text.txt
-printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' . one two three four five six seven eight nine \
-    ten eleven twelve >vocab.txt
+write_vocabulary
 cat >gpt.json <<END
 {"vocab_size": 18, "n_embd": 32, "n_layer": 1, "n_head": 2, "n_positions": 24, "bos_token_id": 0,
  "eos_token_id": 0, "resid_pdrop": 0, "embd_pdrop": 0, "attn_pdrop": 0}
@@ -27,9 +16,9 @@ cat >bert.json <<END
  "attention_probs_dropout_prob": 0}
 END
 for model in gpt bert; do
-    run pretrain $model --corpus text.txt --eval text.txt --tokenizer vocab.txt --config $model.json \
-        --batch 8 --seq 24 --seed 3 --lr 0.01 --steps 100 --out $model.h5
-    check "$model is trained" test "$code" = 0
+    succeeds "$model is trained" pretrain $model --corpus text.txt --eval text.txt --tokenizer \
+        vocab.txt --config $model.json --batch 8 --seq 24 --seed 3 --lr 0.01 --steps 100 --out \
+        $model.h5
 done
 
 # ---- Files of vectors ----
@@ -92,19 +81,12 @@ misused '--out FILE or --similar TEXT is missing' embed bert.h5 --text lines.txt
 misused 'must end in .npy or .h5' embed bert.h5 --text lines.txt --out bad.txt
 misused "there is no 'max'" embed bert.h5 --text lines.txt --out bad.npy --pooling max
 misused 'whole number' embed bert.h5 --text lines.txt --similar one --top 0
-: >empty.txt
-printf 'one\ntw\377o\n' >latin.txt
 printf 'one\0two\n' >binary.txt
-yes one | head -n 32 | tr '\n' ' ' >long.txt
-refuses 'an empty file' 'empty.txt: the file is empty' embed bert.h5 --text empty.txt --out bad.npy
-refuses 'a file that is not there' 'none.txt' embed bert.h5 --text none.txt --out bad.npy
-refuses 'a file that is no text' 'binary.txt, line 1' embed bert.h5 --text binary.txt --out bad.npy
-refuses 'a text that is not UTF-8' 'latin.txt, line 2' embed bert.h5 --text latin.txt --out bad.npy
-refuses 'a text that is too long' 'long.txt, line 1: the text has 32 tokens; the model takes 22' \
-    embed bert.h5 --text long.txt --out bad.npy
-refuses 'an empty text to compare with' 'the text is empty' embed bert.h5 --text lines.txt --similar ''
-refuses 'a folder that is not there' 'none/bad.npy' embed bert.h5 --text lines.txt --out none/bad.npy
-refuses 'a checkpoint that is not there' 'none.h5' embed none.h5 --text lines.txt --out bad.npy
+refuses_each embed bert.h5 <<'END'
+a file that is no text | binary.txt, line 1 | --text binary.txt --out bad.npy
+an empty text to compare with | the text is empty | --text lines.txt --similar ''
+a folder that is not there | none/bad.npy | --text lines.txt --out none/bad.npy
+END
 if test -c /dev/full; then
     "$wengert" embed bert.h5 --text lines.txt --similar one 2>err >/dev/full
     code=$?

@@ -2,16 +2,10 @@
 # Names in files of others: none of them is run as a command, by gnuplot or a shell, and none reaches a
 # terminal with control characters in it. Prints TAP.
 #
-# WENGERT: the command (default ./wengert). FOREIGN_CHECKPOINT: the program that writes such a file
+# FOREIGN_CHECKPOINT: the program that writes such a file
 # (default tests/foreign_checkpoint).
-source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
-wengert=${WENGERT:-$PWD/wengert}
-foreign_checkpoint=${FOREIGN_CHECKPOINT:-$PWD/tests/foreign_checkpoint}
-work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-foreign.XXXXXX") || exit 1
-cd "$work" || exit 1
-trap 'rm -rf "$work"' EXIT
-
-. "$source/tests/cli/tap.sh"
+. "$(dirname "$0")/setup.sh"
+foreign_checkpoint=${FOREIGN_CHECKPOINT:-$build/tests/foreign_checkpoint}
 
 # A command that leaves a mark when a name is obeyed.
 mkdir bin

@@ -1,15 +1,7 @@
 #!/bin/sh
 # `wengert info` on every format: the tree, the costs, metadata and JSON; damaged files and files of
 # another kind. Prints TAP.
-#
-# WENGERT: the command (default ./wengert).
-source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
-wengert=${WENGERT:-$PWD/wengert}
-work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-info.XXXXXX") || exit 1
-cd "$work" || exit 1
-trap 'rm -rf "$work"' EXIT
-
-. "$source/tests/cli/tap.sh"
+. "$(dirname "$0")/setup.sh"
 fixtures=$source/tests/fixtures/convert
 
 # ---- One model in every format: 5,456 numbers in 21 tensors ----
@@ -46,8 +38,7 @@ rm config.json
 run info model.safetensors
 check 'safetensors alone has no configuration' eval 'test $code = 0 && ! grep -q "^model:" out &&
     grep -q "5.46 k parameters" out'
-run info "$fixtures/gpt"
-check 'the zip of torch.save' eval 'test $code = 0 && grep -q ": pytorch of" out'
+shows 'the zip of torch.save' ': pytorch of' info "$fixtures/gpt"
 run info "$fixtures/llama" --all
 check 'all tensors by their whole names' test \
     "$(grep -cE '^    (model|lm_head)\..*weight +f32 \(' out)" = 21

@@ -1,15 +1,8 @@
 #!/bin/sh
 # Checks the man pages of section 1, which make writes out of --help: there is one for the command, each verb
 # and each bench, none else, and mandoc reads them. Prints TAP.
-#
-# WENGERT: the command (default ./wengert).
-source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
-wengert=${WENGERT:-$PWD/wengert}
-build=$PWD
-work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-man.XXXXXX") || exit 1
-cd "$work" || exit 1
-trap 'rm -rf "$work"' EXIT
-. "$source/tests/cli/tap.sh"
+. "$(dirname "$0")/setup.sh"
+unset OMP_NUM_THREADS
 
 {
     echo wengert.1

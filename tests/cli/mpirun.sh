@@ -14,6 +14,26 @@ export OMPI_MCA_btl_vader_single_copy_mechanism OMPI_MCA_rmaps_base_no_schedule_
 ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 export ASAN_OPTIONS
 
+# Runs beside each other would share /tmp.
+if test -n "$work"; then
+    mkdir -p "$work/.mpi"
+    export TMPDIR="$work/.mpi"
+fi
+
+# Ends the script if there is no mpirun, or the command does not know of several ranks.
+need_ranks() {
+    if ! command -v mpirun >/dev/null; then
+        skip 'several ranks' 'there is no mpirun; Debian has it in openmpi-bin'
+        finish
+    fi
+    ranks 2 info none.h5
+    if grep -qE 'was built without MPI|MPI sees one' err; then
+        check 'what MPI is wrong is told once' test "$(grep -c '^wengert: ' err)" = 1
+        skip 'several ranks' "$(grep -oE 'built without MPI|MPI sees one' err | head -n 1)"
+        finish
+    fi
+}
+
 # In a rank: runs a command with its output in files of the rank. The mpirun of Open MPI 5.0.7 sends the beginning
 # of a line to stderr where a rank writes more than 4096 bytes (seen in 12 of 12 runs).
 # shellcheck disable=SC2016 # the rank expands them

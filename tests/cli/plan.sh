@@ -1,17 +1,10 @@
 #!/bin/sh
 # wengert plan: that its figures follow from what it measures and is told, and that wrong usage is refused.
 # Prints TAP.
-#
-# WENGERT: the command (default ./wengert).
-source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
-wengert=${WENGERT:-$PWD/wengert}
-work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-plan.XXXXXX") || exit 1
+. "$(dirname "$0")/setup.sh"
 mkdir "$work/.mpi" # of this mpirun: runs beside each other would share /tmp
 export TMPDIR="$work/.mpi"
-cd "$work" || exit 1
-trap 'rm -rf "$work"' EXIT
-
-. "$source/tests/cli/tap.sh"
+unset OMP_NUM_THREADS
 
 # plan ARGUMENT...: a small model on 1, 2, 4 and 8 ranks, one a machine; its rows go to `rows', one a line.
 plan() {

@@ -1,18 +1,8 @@
 #!/bin/sh
 # `wengert plot': several runs, metrics, smoothing and logarithmic axes. Prints TAP.
-#
-# WENGERT: the command (default ./wengert).
-source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
-wengert=${WENGERT:-$PWD/wengert}
-work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-plot.XXXXXX") || exit 1
-cd "$work" || exit 1
-trap 'rm -rf "$work"' EXIT
-OMP_NUM_THREADS=1
-export OMP_NUM_THREADS
-
-. "$source/tests/cli/tap.sh"
-head -n 300 "$source/corpus/books/alice-in-wonderland.txt" >text.txt
-echo '{"vocab_size": 300, "n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 32}' >tiny.json
+. "$(dirname "$0")/setup.sh"
+book 300 >text.txt
+tiny gpt 300 32 >tiny.json
 for seed in 1 2; do
     run pretrain gpt --corpus text.txt --config tiny.json --batch 4 --seq 32 --steps 40 --eval-every 10 \
         --seed $seed --out "run$seed.h5"

@@ -1,28 +1,14 @@
 #!/bin/sh
 # Training by several processes, as a user runs it under mpirun: curves and bits by the number of
 # ranks, resuming, threads, ranks that differ, fail, die and hang. Prints TAP.
-#
-# WENGERT: the command (default ./wengert).
-source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
-wengert=${WENGERT:-$PWD/wengert} test_train=$PWD/tests/test_train
-work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-ranks.XXXXXX") || exit 1
-mkdir "$work/.mpi" # of this mpirun: runs beside each other would share /tmp
-export TMPDIR="$work/.mpi"
-cd "$work" || exit 1
-trap 'rm -rf "$work"' EXIT
-OMP_NUM_THREADS=1
-export OMP_NUM_THREADS
-
-. "$source/tests/cli/tap.sh"
-
+. "$(dirname "$0")/setup.sh"
 . "$source/tests/cli/mpirun.sh"
 
 # ---- Text and models ----
 
 numbers_in_order >text.txt
 sed 's/nine/two/' text.txt >other.txt
-printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' . one two three four five six seven eight nine \
-    ten eleven twelve >vocab.txt
+write_vocabulary
 cat >bert.json <<END
 {"model_type": "bert", "vocab_size": 24, "hidden_size": 32, "num_hidden_layers": 2,
  "num_attention_heads": 2, "intermediate_size": 64, "max_position_embeddings": 24,
@@ -44,7 +30,7 @@ END
 
 # pretrain RANKS MODEL OUT ARGUMENT...: 50 steps of 6 batches of 4 sequences.
 pretrain() {
-    ranks_of=$1 model=$2 name=$3
+    ranks_of=$1 model=$2 run=$3
     shift 3
     case $model in
     llama) tokenizer=byte ;;
@@ -52,68 +38,82 @@ pretrain() {
     esac
     ranks "$ranks_of" pretrain "$model" --config "$model.json" --corpus text.txt --tokenizer $tokenizer \
         --batch 4 --accumulate 6 --seq 24 --steps 50 --lr 0.003 --seed 3 --timeout 120 --overwrite \
-        --out "$name.h5" --log "$name.log" "$@"
+        --out "$run.h5" --log "$run.log" "$@"
 }
 
-# ---- Whether there is anything to test ----
-
-if ! command -v mpirun >/dev/null; then
-    skip 'several ranks' 'there is no mpirun; Debian has it in openmpi-bin'
-    finish
-fi
-pretrain 2 bert bert2
-if grep -qE 'was built without MPI|MPI sees one' err; then
-    skip 'several ranks' "$(grep -oE 'built without MPI|MPI sees one' err | head -n 1)"
-    finish
-fi
+need_ranks
 
 # ---- Curves ----
 
-# losses LOG: lines of step and loss.
-losses() {
-    sed 's/.*"step": \([0-9]*\), "loss": \([^,]*\),.*/\1 \2/' "$1.log"
-}
-
 # within LIMIT LOG LOG: whether no loss of the same step differs by more, in 20 steps or more.
 within() {
-    losses "$2" >first.losses
-    losses "$3" >second.losses
+    for log in "$2" "$3"; do
+        sed 's/.*"step": \([0-9]*\), "loss": \([^,]*\),.*/\1 \2/' "$log.log" >"$log.losses"
+    done
     awk -v limit="$1" '
         NR == FNR { loss[$1] = $2; next }
         $1 in loss { d = loss[$1] - $2; if (d < 0) d = -d; if (!(d <= limit)) { bad = 1; exit }; n++ }
-        END { exit bad || n < 20 }' first.losses second.losses
+        END { exit bad || n < 20 }' "$2.losses" "$3.losses"
 }
 
-# The log without what a clock says.
-clockless() {
-    sed 's/, "tokens_per_s": [^,}]*//' "$1.log"
+# agrees NAME LOG RANKS MODEL ARGUMENT...: such a run has the losses of that log.
+agrees() {
+    name=$1 log_of=$2 count=$3 model=$4
+    shift 4
+    pretrain "$count" "$model" same "$@"
+    check "$name" within 1e-5 "$log_of" same
+    rm -f same.log
 }
 
-check 'two ranks train' eval 'test $code = 0 && grep -q "masked words" out'
+# same_bits NAME LOG RANKS MODEL ARGUMENT...: such a run has the bits of that log.
+same_bits() {
+    name=$1 log_of=$2 count=$3 model=$4
+    shift 4
+    pretrain "$count" "$model" same "$@"
+    losses "$log_of.log" >a
+    losses same.log >b
+    check "$name" cmp -s a b
+    rm -f same.log
+}
+
+# goes_on NAME FILE LOG RANKS MODEL ARGUMENT...: the run of the file, at step 25, ends with the
+# losses of the log.
+goes_on() {
+    name=$1 begun=$2 log_of=$3 count=$4 model=$5
+    shift 5
+    cp "$begun" go.h5
+    rm -f go.log
+    ranks "$count" pretrain "$model" --resume --out go.h5 --log go.log "$@"
+    check "$name" within 1e-5 "$log_of" go
+}
+
+# goes_on_alike: goes_on, with the same bits.
+goes_on_alike() {
+    goes_on "$@"
+    losses "$log_of.log" | tail -n "$(wc -l <go.log)" >a
+    losses go.log >b
+    check "$name, and with the same bits" eval 'test -s b && cmp -s a b'
+}
+
+pretrain 2 bert bert2
+check 'two ranks train' has 'masked words'
 check 'rank 0 alone prints' eval 'test "$(grep -c "masked words" out)" = 1 &&
     test "$(grep -c "2 ranks of 1 thread" err)" = 1'
 check 'rank 0 alone logs' test "$(wc -l <bert2.log)" = 50
 for model in bert glm llama; do
-    test $model = bert || pretrain 2 $model ${model}2
     pretrain 1 $model ${model}1
     check "$model: one rank of mpirun is a usual run" test "$code" = 0
+    agrees "$model: 2 ranks have the losses of 1" ${model}1 2 $model
     pretrain 3 $model ${model}3
-    check "$model: 2 ranks have the losses of 1" within 1e-5 ${model}1 ${model}2
     check "$model: 3 ranks have the losses of 1" within 1e-5 ${model}1 ${model}3
-    pretrain 3 $model again
-    clockless ${model}3 >a
-    clockless again >b
-    check "$model: a second run of 3 ranks has the same bits" cmp -s a b
-    rm -f again.log
+    same_bits "$model: a second run of 3 ranks has the same bits" ${model}3 3 $model
 done
 pretrain 1 bert other --seed 4
 check 'curves of other runs do differ' eval '! within 1e-5 bert1 other'
 pretrain 1 bert unclipped1 --clip 0
-pretrain 3 bert unclipped3 --clip 0
-check 'without clipping they agree, too' within 1e-5 unclipped1 unclipped3
+agrees 'without clipping they agree, too' unclipped1 3 bert --clip 0
 pretrain 1 bert ramped1 --accumulate-ramp 30
-pretrain 3 bert ramped3 --accumulate-ramp 30
-check 'steps of fewer batches than ranks agree, too' within 1e-5 ramped1 ramped3
+agrees 'steps of fewer batches than ranks agree, too' ramped1 3 bert --accumulate-ramp 30
 
 # ---- ZeRO: a share of optimizer state and gradients for each rank ----
 
@@ -121,33 +121,22 @@ pretrain 1 llama muon1 --optimizer muon
 pretrain 1 llama adafactor1 --optimizer adafactor --lr 0.01
 for stage in 1 2; do
     for count in 2 3 4; do
-        pretrain $count llama zero$stage.$count --zero $stage
-        check "ZeRO $stage: $count ranks have the losses of 1" within 1e-5 llama1 zero$stage.$count
+        agrees "ZeRO $stage: $count ranks have the losses of 1" llama1 $count llama --zero $stage
     done
-    pretrain 3 bert zero --zero $stage --recompute
-    check "ZeRO $stage: with dropout, and layers run once more in backward, too" within 1e-5 bert1 zero
-    rm -f zero.log
-    pretrain 3 glm zero --zero $stage
-    check "ZeRO $stage: of a GLM, too" within 1e-5 glm1 zero
-    rm -f zero.log
-    pretrain 3 llama zero --zero $stage --optimizer muon
-    check "ZeRO $stage: Muon's matrices stay whole" within 1e-5 muon1 zero
-    rm -f zero.log
-    pretrain 3 llama zero --zero $stage --optimizer adafactor --lr 0.01
-    check "ZeRO $stage: so do Adafactor's" within 1e-5 adafactor1 zero
-    rm -f zero.log
-    pretrain 3 bert zero --zero $stage --clip 0
-    check "ZeRO $stage: without clipping" within 1e-5 unclipped1 zero
-    rm -f zero.log
-    pretrain 4 bert zero --zero $stage --accumulate-ramp 30
-    check "ZeRO $stage: steps of fewer batches than ranks" within 1e-5 ramped1 zero
-    rm -f zero.log
+    while IFS='|' read -r name log_of count model more; do
+        # shellcheck disable=SC2086
+        agrees "ZeRO $stage: $name" "$log_of" "$count" "$model" --zero $stage $more
+    done <<'END'
+with dropout, and layers run once more in backward, too|bert1|3|bert|--recompute
+of a GLM, too|glm1|3|glm|
+Muon's matrices stay whole|muon1|3|llama|--optimizer muon
+so do Adafactor's|adafactor1|3|llama|--optimizer adafactor --lr 0.01
+without clipping|unclipped1|3|bert|--clip 0
+steps of fewer batches than ranks|ramped1|4|bert|--accumulate-ramp 30
+END
 done
-pretrain 3 llama again --zero 2
-clockless zero2.3 >a
-clockless again >b
-check 'ZeRO: a second run has the same bits' cmp -s a b
-rm -f again.log
+pretrain 3 llama zero3 --zero 2
+same_bits 'ZeRO: a second run has the same bits' zero3 3 llama --zero 2
 pretrain 2 bert mixed --zero 2 --dtype bf16 --recompute --communication-dtype bf16 --ema 0.9 --eval-every 10
 check 'ZeRO 2: in mixed precision, with an average of weights' eval 'test $code = 0 && grep -q eval_loss mixed.log'
 
@@ -172,33 +161,17 @@ run info plain.h5
 sed 's/plain/NAME/' out >b
 check 'ZeRO: a checkpoint holds what one without holds' eval 'test $code = 0 && cmp -s a b'
 for count in 1 2 4; do
-    for written in sharded plain; do
-        stage=1
-        test $written = plain && stage=2
-        cp $written.25.h5 go.h5
-        ranks $count pretrain llama --resume --zero $stage --out go.h5 --log go.log
-        check "ZeRO $stage: $count ranks go on with what 2 wrote ($written)" within 1e-5 llama1 go
-        rm -f go.log
-    done
+    goes_on "ZeRO 1: $count ranks go on with what ZeRO 2 wrote" sharded.25.h5 llama1 $count llama \
+        --zero 1
+    goes_on "ZeRO 2: $count ranks go on with what 2 wrote without" plain.25.h5 llama1 $count llama \
+        --zero 2
 done
-# A run that is resumed, with an average of weights, has the bits of one that is not.
 pretrain 3 bert averaged --zero 2 --ema 0.9 --keep-every 25 --eval-every 10
-clockless averaged | tail -n 25 >a
-cp averaged.25.h5 go.h5
-ranks 3 pretrain bert --resume --zero 2 --out go.h5 --log go.log
-clockless go >b
-check 'ZeRO 2: a resumed run with an average has the bits of one that never stopped' eval \
-    'test -s b && cmp -s a b'
-rm -f go.log
-# So does one whose embedding is the output layer, too.
+goes_on_alike 'ZeRO 2: a run with an average of weights goes on' averaged.25.h5 averaged 3 bert \
+    --zero 2
+# The embedding of this one is the output layer, too.
 pretrain 3 bert tied --accumulate 3 --keep-every 25
-clockless tied | tail -n 25 >a
-cp tied.25.h5 go.h5
-ranks 3 pretrain bert --resume --out go.h5 --log go.log
-clockless go >b
-check 'a resumed run with a tied embedding has the bits of one that never stopped' eval \
-    'test -s b && cmp -s a b'
-rm -f go.log
+goes_on_alike 'a run with a tied embedding goes on' tied.25.h5 tied 3 bert
 cp muon1.h5 go.h5
 ranks 3 pretrain llama --resume --zero 2 --steps 55 --out go.h5
 check 'ZeRO: three ranks go on with the Muon of one' test "$code" = 0
@@ -233,37 +206,30 @@ done
 pretrain 3 llama bf16 --communication-dtype bf16
 check 'gradients travel as bf16' eval 'test $code = 0 && within 1e-3 llama1 bf16 &&
     ! within 1e-7 llama1 bf16'
-pretrain 3 llama again --communication-dtype bf16
-clockless bf16 >a
-clockless again >b
-check 'bf16: a second run has the same bits' cmp -s a b
+same_bits 'bf16: a second run has the same bits' bf16 3 llama --communication-dtype bf16
 pretrain 3 llama bf16zero --communication-dtype bf16 --zero 2
 check 'bf16 and ZeRO' eval 'test $code = 0 && within 1e-3 llama1 bf16zero'
 
 # ---- Running statistics, of a model in C ----
 
-if test -x "$test_train"; then
+if test -x "$build/tests/test_train"; then
     for count in 2 3; do
-        CK_RUN_SUITE=ranks CK_FORK=no mpirun -n $count "$test_train" >out 2>err </dev/null
+        CK_RUN_SUITE=ranks CK_FORK=no mpirun -n $count "$build/tests/test_train" >out 2>err </dev/null
         code=$?
         check "$count ranks: running statistics are the mean of those of the ranks" eval \
             'test $code = 0 && test "$(grep -c "^ok" out)" = $count'
     done
 else
-    skip 'running statistics' "there is no $test_train"
+    skip 'running statistics' "there is no $build/tests/test_train"
 fi
 
 # ---- Resuming ----
 
 pretrain 2 bert kept --keep-every 25
-for count in 1 2 3; do
-    cp kept.25.h5 go$count.h5
-    ranks $count pretrain bert --resume --out go$count.h5 --log go$count.log
-    check "$count ranks go on with what 2 wrote" within 1e-5 bert1 go$count
+for count in 1 3; do
+    goes_on "$count ranks go on with what 2 wrote" kept.25.h5 bert1 $count bert
 done
-clockless bert2 | tail -n 25 >a
-clockless go2 >b
-check 'a resumed run of 2 ranks has the bits of one that never stopped' cmp -s a b
+goes_on_alike '2 ranks go on with what they wrote' kept.25.h5 bert2 2 bert
 
 # ---- Threads ----
 
@@ -340,7 +306,7 @@ process_of() {
 }
 
 # Begins a long run of 3 ranks, and waits until it has saved its first steps.
-begin_long() {
+begin_ranks() {
     long=$1 tries=0
     shift
     # shellcheck disable=SC2086
@@ -357,20 +323,19 @@ if ! test -r "/proc/$$/environ"; then
     skip 'ranks that die' 'there is no /proc, in which they are found'
     finish
 fi
-begin_long killed
+begin_ranks killed
 kill -KILL "$(process_of killed 1)"
 wait $job
 code=$?
 check 'a rank that dies ends the run, with a message' eval \
     'test $code != 0 && cat out err | grep -qi "killed\|signal 9"'
 cp killed.h5 resumed.h5
-run info killed.h5
-check 'the last checkpoint is good' test "$code" = 0
+succeeds 'the last checkpoint is good' info killed.h5
 ranks 2 pretrain bert --resume --out killed.h5 --steps $(($(wc -l <killed.log) + 5))
 check 'fewer ranks go on with it' test "$code" = 0
 
 for stage in 1 2; do
-    begin_long sharing$stage --zero $stage
+    begin_ranks sharing$stage --zero $stage
     kill -KILL "$(process_of sharing$stage 2)"
     wait $job
     code=$?
@@ -379,7 +344,7 @@ for stage in 1 2; do
     check "ZeRO $stage: one process goes on with its last checkpoint" test "$code" = 0
 done
 
-begin_long hanging --timeout 2
+begin_ranks hanging --timeout 2
 stopped=$(process_of hanging 1)
 kill -STOP "$stopped"
 wait $job
@@ -390,7 +355,7 @@ check 'a rank that hangs is found and named, once' eval 'test $code != 0 &&
 check 'nobody is left' test -z "$(process_of hanging 0)$(process_of hanging 2)"
 kill -KILL "$stopped" 2>/dev/null
 
-begin_long interrupted
+begin_ranks interrupted
 kill -TERM "$(process_of interrupted 2)"
 wait $job
 check 'a signal to any rank stops all after the step, and saves' grep -q 'interrupted at step' err

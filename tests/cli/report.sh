@@ -1,18 +1,8 @@
 #!/bin/sh
 # `wengert report': a page that needs no network, of a decoder and of an encoder. Prints TAP.
-#
-# WENGERT: the command (default ./wengert).
-source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
-wengert=${WENGERT:-$PWD/wengert}
-work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-report.XXXXXX") || exit 1
-cd "$work" || exit 1
-trap 'rm -rf "$work"' EXIT
-OMP_NUM_THREADS=1
-export OMP_NUM_THREADS
-
-. "$source/tests/cli/tap.sh"
-head -n 900 "$source/corpus/books/alice-in-wonderland.txt" >text.txt
-echo '{"vocab_size": 300, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 32}' >gpt.json
+. "$(dirname "$0")/setup.sh"
+book 900 >text.txt
+tiny gpt 300 32 2 >gpt.json
 echo '{"vocab_size": 300, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4,
  "intermediate_size": 32, "max_position_embeddings": 32}' >bert.json
 for model in gpt bert; do

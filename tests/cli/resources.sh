@@ -1,14 +1,7 @@
 #!/bin/sh
 # A run that gets fewer threads than it asked for. Prints TAP.
-#
-# WENGERT: the command (default ./wengert).
-source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
-wengert=${WENGERT:-$PWD/wengert}
-work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-resources.XXXXXX") || exit 1
-cd "$work" || exit 1
-trap 'rm -rf "$work"' EXIT
-
-. "$source/tests/cli/tap.sh"
+. "$(dirname "$0")/setup.sh"
+unset OMP_NUM_THREADS
 
 echo '{"model_type": "gpt2", "n_layer": 1, "n_embd": 96, "n_head": 4, "n_positions": 128}' >gpt.json
 head -c 30000 "$source/corpus/heldout.txt" >text.txt

@@ -2,24 +2,15 @@
 # `wengert score' as a user runs it: pairs of sentences and lines of a text by a model of each objective
 # that scores; bad input. Prints TAP.
 #
-# WENGERT: the command (default ./wengert). WENGERT_DATA: real data (default ../shared/data beside the
+# WENGERT_DATA: real data (default ../shared/data beside the
 # source), without which a test is skipped.
-source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
-wengert=${WENGERT:-$PWD/wengert}
-data=${WENGERT_DATA:-$source/../shared/data}
-work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-score.XXXXXX") || exit 1
-cd "$work" || exit 1
-trap 'rm -rf "$work"' EXIT
-OMP_NUM_THREADS=1
-export OMP_NUM_THREADS
-
-. "$source/tests/cli/tap.sh"
+. "$(dirname "$0")/setup.sh"
 
 # ---- Models of numbers in their order ----
 
 numbers_in_order >text.txt
-printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' . one two three four five six seven eight nine \
-    ten eleven twel '##ve' >vocab.txt
+write_vocabulary
+sed -i 's/^twelve$/twel\n##ve/' vocab.txt
 cat >gpt.json <<END
 {"vocab_size": 19, "n_embd": 32, "n_layer": 1, "n_head": 2, "n_positions": 24, "bos_token_id": 0,
  "eos_token_id": 0, "resid_pdrop": 0, "embd_pdrop": 0, "attn_pdrop": 0}
@@ -36,9 +27,9 @@ cat >glm.json <<END
 END
 models='gpt bert glm'
 for model in $models; do
-    run pretrain $model --corpus text.txt --eval text.txt --tokenizer vocab.txt --config $model.json \
-        --batch 8 --seq 24 --seed 3 --lr 0.01 --steps 300 --out $model.h5
-    check "$model is trained" test "$code" = 0
+    succeeds "$model is trained" pretrain $model --corpus text.txt --eval text.txt --tokenizer \
+        vocab.txt --config $model.json --batch 8 --seq 24 --seed 3 --lr 0.01 --steps 300 --out \
+        $model.h5
 done
 
 # ---- Pairs ----
@@ -55,22 +46,20 @@ pair() {
 printf '{"sentence_bad": "seven nine eight .", "sentence_good": "seven eight nine ."}\r\n' >plain.jsonl
 for model in $models; do
     run score $model.h5 --pairs order.jsonl plain.jsonl
-    check "$model prefers numbers in their order, and ties are wrong" eval 'test $code = 0 &&
-        grep -q "^swapped  *66.7 % of 3 pairs, 1 tie$" out && grep -q "^plain  *100.0 % of 1 pairs$" out &&
-        grep -q "^order  *100.0 % of 2 pairs$" out && grep -q "^same  *0.0 % of 1 pairs, 1 tie$" out &&
-        grep -q "^mean over 2 files: 83.33 %; 4 pairs, 1 ties" out'
+    check "$model prefers numbers in their order, and ties are wrong" has \
+        '^swapped  *66.7 % of 3 pairs, 1 tie$' '^plain  *100.0 % of 1 pairs$' \
+        '^order  *100.0 % of 2 pairs$' '^same  *0.0 % of 1 pairs, 1 tie$' \
+        '^mean over 2 files: 83.33 %; 4 pairs, 1 ties'
 done
 run score gpt.h5 --pairs order.jsonl --pairs plain.jsonl --json
-check 'results are JSON' eval 'test $code = 0 && grep -q "\"accuracy\": 0.83333333" out &&
-    grep -q "\"pairs\": 4" out && grep -q "\"ties\": 1" out && grep -q "\"file\": \"order.jsonl\"" out &&
-    grep -q "\"name\": \"swapped\"" out && grep -q "\"field\": \"numbers\"" out &&
-    grep -q "\"name\": \"same\"" out'
+check 'results are JSON' has '"accuracy": 0.83333333' '"pairs": 4' '"ties": 1' \
+    '"file": "order.jsonl"' '"name": "swapped"' '"field": "numbers"' '"name": "same"'
 run score bert.h5 --pairs order.jsonl plain.jsonl --limit 2
 check 'a limit takes the first pairs of each file' eval 'test $code = 0 && ! grep -q same out &&
     grep -q "^mean over 2 files: 100.00 %; 3 pairs, 0 ties" out'
 sed 's/"UID": "swapped"/"UID": "other"/;q' order.jsonl | cat - order.jsonl >mixed.jsonl
-run score gpt.h5 --pairs mixed.jsonl
-check 'a file of several UIDs has its own name' grep -q '^mixed  *75.0 % of 4 pairs' out
+shows 'a file of several UIDs has its own name' '^mixed  *75.0 % of 4 pairs' score gpt.h5 --pairs \
+    mixed.jsonl
 
 # ---- Lines of a text ----
 
@@ -88,8 +77,7 @@ for model in $models; do
         awk -F "\t" "(\$1 - \$4) ^ 2 > 1e-6 { exit 1 }"'
 done
 run score gpt.h5 --text lines.txt --json
-check 'lines are JSON' eval 'test $code = 0 && grep -q "\"line\": 3" out &&
-    grep -q "\"perplexity\": [0-9]" out && grep -q "\"tokens\": 4" out'
+check 'lines are JSON' has '"line": 3' '"perplexity": [0-9]' '"tokens": 4'
 run score gpt.h5 --text lines.txt --limit 1
 check 'a limit takes the first lines' test "$(wc -l <out)" = 1
 run score bert.h5 --text lines.txt
@@ -102,8 +90,8 @@ check 'within words, later tokens of a word are masked with it' eval 'test $code
 
 if test -f "$data/blimp/adjunct_island.jsonl"; then
     run score bert.h5 --pairs "$data"/blimp/a*.jsonl --limit 3
-    check 'files of BLiMP are read as they are' eval 'test $code = 0 &&
-        grep -q "^adjunct_island  *[0-9.]* % of 3 pairs" out && grep -q "^by phenomenon" out'
+    check 'files of BLiMP are read as they are' has '^adjunct_island  *[0-9.]* % of 3 pairs' \
+        '^by phenomenon'
 else
     skip 'files of BLiMP are read as they are' "no $data/blimp"
 fi
@@ -144,22 +132,12 @@ wrong_pair 'an empty sentence' 'the text is empty' '{"sentence_good": "one", "se
 wrong_pair 'a line that is not UTF-8' 'it is no JSON object' '{"sentence_good": "\377"}'
 wrong_pair 'a sentence that is too long' 'the text has 32 tokens; the model takes 24' \
     '{"sentence_good": "one", "sentence_bad": "'"$(yes one | head -n 32 | tr '\n' ' ')"'"}'
-: >empty.txt
 printf 'one\0two\n' >binary.txt
-printf 'one\ntw\377o\n' >latin.txt
-refuses 'an empty file' 'empty.txt: the file is empty' score gpt.h5 --text empty.txt
-refuses 'a file that is not there' 'none.txt' score gpt.h5 --text none.txt
-refuses 'a folder' 'cannot read .' score gpt.h5 --pairs .
-refuses 'a file that is no text' 'binary.txt, line 1' score gpt.h5 --text binary.txt
-refuses 'a text that is not UTF-8' 'latin.txt, line 2' score gpt.h5 --text latin.txt
-refuses 'a checkpoint that is not there' 'none.h5' score none.h5 --text lines.txt
-refuses 'within words by a model that masks none' '--within-words' \
-    score gpt.h5 --text lines.txt --within-words
-printf 'one two\tyes\ntwo one\tno\n' >labels.tsv
-run finetune bert.h5 --task classify --train labels.tsv --eval labels.tsv --seq 16 --steps 1 \
-    --out classify.h5
-refuses 'scoring by a fine-tuned model' "finetune --task classify'; \`wengert score' takes bert, glm" \
-    score classify.h5 --text lines.txt
+refuses_each score gpt.h5 <<'END'
+a folder | cannot read . | --pairs .
+a file that is no text | binary.txt, line 1 | --text binary.txt
+within words by a model that masks none | --within-words | --text lines.txt --within-words
+END
 
 # ---- Ctrl-C ----
 
@@ -171,12 +149,9 @@ awk 'BEGIN {
         print ""
     }
 }' >many.txt
-"$wengert" score bert.h5 --text many.txt --batch-tokens 8 >many.out 2>err &
-process=$!
+begin score bert.h5 --text many.txt --batch-tokens 8
 sleep 1
-kill -TERM $process
-wait $process
-code=$?
-check 'a signal ends it, without results' eval 'test $code = 143 && ! test -s many.out && ! test -s err'
+stop TERM
+check 'a signal ends it, without results' eval 'test $code = 143 && ! test -s out && ! test -s err'
 
 finish

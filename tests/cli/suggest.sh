@@ -1,14 +1,7 @@
 #!/bin/sh
 # Misspelt names get a suggestion: verbs, options, models, presets, objectives, tasks, ops, kinds, choices
 # and settings of a file. Prints TAP.
-#
-# WENGERT: the command (default ./wengert).
-source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
-wengert=${WENGERT:-$PWD/wengert}
-work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-suggest.XXXXXX") || exit 1
-cd "$work" || exit 1
-trap 'rm -rf "$work"' EXIT
-. "$source/tests/cli/tap.sh"
+. "$(dirname "$0")/setup.sh"
 echo 'Once upon a time.' >text.txt
 cat >config.json <<'JSON'
 {"vocab_size": 300, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
@@ -21,8 +14,7 @@ echo '{"optimizer": "adamv"}' >choice.json
 suggests() {
     text="; did you mean '$1'?" wanted=$2
     shift 2
-    run "$@"
-    check "wengert $*" left_with "$wanted" "$text"
+    leaves "wengert $*" "$wanted" "$text" "$@"
 }
 
 suggests pretrain 2 pretrian bert
@@ -53,8 +45,7 @@ suggests adam 1 pretrain bert --settings choice.json --corpus text.txt --out x.h
 run pretrain bert --xyzzy 3
 check "what is like no option has no suggestion" eval 'left_with 2 "--xyzzy" && ! grep -q mean err'
 check "and a hint at --help" left_with 2 "Try \`wengert pretrain --help'"
-run generate --prompt --stpes nothing.h5
-check "the argument of an option is no option" left_with 1 "nothing.h5"
+leaves "the argument of an option is no option" 1 "nothing.h5" generate --prompt --stpes nothing.h5
 run generate nothing.h5 --prompt=x -- --stpes
 check "nor is what follows --" eval '! grep -q "did you mean" err'
 run pretrain bert --corp text.txt

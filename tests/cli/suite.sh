@@ -1,25 +1,11 @@
 #!/bin/sh
 # `wengert eval --suite' as a user runs it: pairs and fine-tuned tasks of a folder; bad input. Prints TAP.
-# WENGERT: the command (default ./wengert).
-source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
-wengert=${WENGERT:-$PWD/wengert}
-work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-suite-test.XXXXXX") || exit 1
-cd "$work" || exit 1
-trap 'rm -rf "$work"' EXIT
-OMP_NUM_THREADS=1
-export OMP_NUM_THREADS
-
-. "$source/tests/cli/tap.sh"
+#
+. "$(dirname "$0")/setup.sh"
 
 # ---- A model and a suite ----
 
-head -n 900 "$source/corpus/books/alice-in-wonderland.txt" >text.txt
-cat >tiny.json <<END
-{"vocab_size": 300, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
- "intermediate_size": 32, "max_position_embeddings": 80}
-END
-run pretrain bert --corpus text.txt --config tiny.json --batch 4 --seq 32 --steps 2 --out bert.h5
-check 'a model is pretrained' test $code = 0
+pretrain_tiny bert 80
 mkdir -p suite/animals suite/grammar suite/numbers suite/tags scratch
 for thing in table door garden river fire tree house road; do
     printf 'it was late\tthe rabbit was near the %s .\tlong ears\n' $thing
@@ -70,12 +56,13 @@ check 'results are JSON, and the same again' eval 'test $code = 0 && grep -q "\"
 # ---- Mistakes ----
 
 misused '--suite and --corpus exclude each other' eval bert.h5 --suite suite --corpus text.txt
-refuses 'a suite that is not there' 'cannot read none: No such file' eval bert.h5 --suite none
-refuses 'a file for a suite' 'cannot read text.txt: Not a directory' eval bert.h5 --suite text.txt
-refuses 'a folder without tasks' 'scratch holds no tasks' eval bert.h5 --suite scratch
-refuses 'a checkpoint that is not there' 'none.h5' eval none.h5 --suite suite
 mkdir -p other/task
-refuses 'a folder that is no task' 'other/task holds no task' eval bert.h5 --suite other
+refuses_each eval bert.h5 --suite <<'END'
+a suite that is not there | cannot read none: No such file | none
+a file for a suite | cannot read text.txt: Not a directory | text.txt
+a folder without tasks | scratch holds no tasks | scratch
+a folder that is no task | other/task holds no task | other
+END
 wrong_settings() {
     name=$1 text=$2
     printf '%s\n' "$3" >other/task/task.json
@@ -106,16 +93,13 @@ check 'failures leave nothing behind' test -z "$(ls scratch)"
 cat >other/task/task.json <<END
 {"task": "classify", "train": "train.tsv", "eval": "train.tsv", "epochs": 100000, "batch": 4, "seq": 32}
 END
-"$wengert" eval bert.h5 --suite other >out 2>err </dev/null &
-process=$!
+begin eval bert.h5 --suite other
 waited=0
 while test -z "$(cat scratch/wengert-suite.*/err 2>/dev/null)" && test $waited -lt 600; do
     sleep 0.1
     waited=$((waited + 1))
 done
-kill -TERM $process
-wait $process
-code=$?
+stop TERM
 check 'a signal ends the suite, and nothing is left behind' eval 'test $code = 143 && ! test -s err &&
     test -z "$(ls scratch)"'
 

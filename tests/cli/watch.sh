@@ -1,20 +1,9 @@
 #!/bin/sh
-# Watching a run: `--tensorboard'. Prints TAP. WENGERT: the command (default ./wengert).
-source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
-wengert=${WENGERT:-$PWD/wengert}
-work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-watch.XXXXXX") || exit 1
-cd "$work" || exit 1
-mounted=
-trap 'test -z "$mounted" || umount "$mounted"; rm -rf "$work"' EXIT
-OMP_NUM_THREADS=1
-export OMP_NUM_THREADS
+# Watching a run: `--tensorboard'. Prints TAP.
+. "$(dirname "$0")/setup.sh"
 
-. "$source/tests/cli/tap.sh"
-
-head -n 300 "$source/corpus/books/alice-in-wonderland.txt" >text.txt
-cat >gpt.json <<END
-{"vocab_size": 300, "n_positions": 32, "n_embd": 16, "n_layer": 1, "n_head": 2}
-END
+book 300 >text.txt
+tiny gpt 300 32 >gpt.json
 pretrain() {
     run pretrain gpt --corpus text.txt --config gpt.json --batch 4 --seq 32 "$@"
 }

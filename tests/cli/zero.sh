@@ -1,17 +1,7 @@
 #!/bin/sh
 # Options that are given as 0: each number of --help is refused as 0, or has a meaning that this script
 # knows and tests. An option that is new in --help fails until it stands in the table. Prints TAP.
-#
-# WENGERT: the command (default ./wengert).
-source=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
-wengert=${WENGERT:-$PWD/wengert}
-work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-zero.XXXXXX") || exit 1
-cd "$work" || exit 1
-trap 'rm -rf "$work"' EXIT
-OMP_NUM_THREADS=1
-export OMP_NUM_THREADS
-
-. "$source/tests/cli/tap.sh"
+. "$(dirname "$0")/setup.sh"
 
 # ---- Every option with a number ----
 
@@ -93,10 +83,9 @@ check 'the numbers of --help are found' eval 'grep -q "^beta1 " options && test 
 # ---- Options that are used: the loss is another than without them ----
 
 numbers_in_order >text.txt
-printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' . one two three four five six seven eight nine \
-    ten eleven twelve >vocab.txt
-echo '{"vocab_size": 18, "n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 32}' >gpt.json
-echo '{"vocab_size": 24, "hidden_size": 16, "num_layers": 1, "num_attention_heads": 2, "max_sequence_length": 32}' >glm.json
+write_vocabulary
+tiny gpt 18 32 >gpt.json
+tiny glm 24 32 >glm.json
 
 # Prints the loss at the end, with nine digits.
 loss_of() {
@@ -177,7 +166,7 @@ refuses '--token-column 0' 'the number of a column, from 1 on' finetune modern.h
 
 # ---- Writing ----
 
-echo '{"vocab_size": 280, "n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 32}' >bytes.json
+tiny gpt 280 32 >bytes.json
 loss_of gpt --tokenizer bpe --config bytes.json >/dev/null
 write() {
     "$wengert" generate loss.h5 --prompt one --max-tokens 20 --seed 3 "$@" 2>err
