@@ -1,8 +1,7 @@
 #!/bin/sh
 # Checks that `make dist' packs every file that git knows but those of git itself and of the checks on
 # the server, and that the package of Debian has the version of the library. Prints TAP.
-source=$(cd "$(dirname "$0")/.." && pwd) || exit 1
-. "$source/tests/cli/tap.sh"
+. "$(dirname "$0")/cli/setup.sh"
 version=$(sed -n 's/.*define WG_VERSION "\(.*\)"/\1/p' "$source/base/api.h")
 check "debian/changelog begins with the version of base/api.h, $version" \
     eval 'head -n 1 "$source/debian/changelog" | grep -q "^wengert ($version) "'
@@ -12,10 +11,6 @@ if ! git -C "$source" ls-files --error-unmatch configure.ac >/dev/null 2>&1; the
     skip "$what" "this is no checkout of git"
     finish
 fi
-build=$PWD
-work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-dist.XXXXXX") || exit 1
-cd "$work" || exit 1
-trap 'chmod -R u+w "$work" && rm -rf "$work"' EXIT
 MAKEFLAGS='' MAKELEVEL='' make -C "$build" distdir distdir="$work/wengert" >out 2>err ||
     not_ok "make distdir succeeds"
 

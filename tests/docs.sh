@@ -1,12 +1,11 @@
 #!/bin/sh
 # Checks that each ```c block of a documentation page is part of an example, which make check compiles
 # and runs: the same lines, whatever their indentation. Prints TAP.
-source=$(cd "$(dirname "$0")/.." && pwd)
-cd "$source" || exit 1
+. "$(dirname "$0")/cli/setup.sh"
 pages="docs/autodiff.md docs/training-loops.md"
 
-# Prints the first line of each block of a page that is in no example, as page:line: code.
-blocks_missing() {
+# Whether all blocks of a page are in examples; the first lines of others go to the file out.
+in_examples() {
     awk -v page="$1" '
         function bare(line) { sub(/^[ \t]+/, "", line); return line }
         FNR == 1 { file++ }
@@ -23,23 +22,11 @@ blocks_missing() {
         }
         inside { block = block bare($0) "\n" }
         END { if (!count) print page ": there are no blocks" }
-    ' examples/*.c "$1"
+    ' "$source"/examples/*.c "$source/$1" >out
+    ! test -s out
 }
 
-# shellcheck disable=SC2086
-set -- $pages
-echo "1..$#"
-number=0
-failed=0
-for page in "$@"; do
-    number=$((number + 1))
-    wrong=$(blocks_missing "$page")
-    if test -z "$wrong"; then
-        echo "ok $number - the code of $page is that of examples"
-    else
-        echo "$wrong" | sed 's/^/# in no example: /'
-        echo "not ok $number - the code of $page is that of examples"
-        failed=1
-    fi
+for page in $pages; do
+    check "the code of $page is that of examples" in_examples "$page"
 done
-exit $failed
+finish

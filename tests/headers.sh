@@ -2,57 +2,35 @@
 # Checks the installed headers, which make lists in $PUBLIC_HEADERS: each compiles on its own in plain
 # C11, wengert.h includes all of them and no other, and a C++ program that includes wengert.h links
 # with the library and runs. Prints TAP, one result a header.
-source=$(cd "$(dirname "$0")/.." && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-mkdir "$work/include"
-ln -s "$source" "$work/include/wengert"
+. "$(dirname "$0")/cli/setup.sh"
+mkdir include
+ln -s "$source" include/wengert
 
 compile() {
-    ${CC:-cc} -std=c11 -Wall -Wextra -pedantic -Werror -I"$work/include" "$@" "$work/use.c"
+    ${CC:-cc} -std=c11 -Wall -Wextra -pedantic -Werror -Iinclude "$@" use.c 2>err
 }
 
 # Every header that the compiler reads for wengert.h, as paths from the root.
-echo '#include <wengert/wengert.h>' >"$work/use.c"
-brought=$(compile -M | sed 's/[ \\]/\n/g' | sed -n "s|^$work/include/wengert/||p" |
+echo '#include <wengert/wengert.h>' >use.c
+brought=$(compile -M | sed 's/[ \\]/\n/g' | sed -n "s|^include/wengert/||p" |
     while read -r header; do
         realpath --relative-to="$source" "$source/$header"
     done)
 
 # shellcheck disable=SC2086
 set -- $PUBLIC_HEADERS
-echo "1..$(($# + 2))"
-number=0
-failed=0
 for header in "$@"; do
-    number=$((number + 1))
-    printf '#include <wengert/%s>\nint unit;\n' "$header" >"$work/use.c"
-    if ! compile -fsyntax-only 2>"$work/errors"; then
-        sed 's/^/# /' "$work/errors"
-        echo "not ok $number - $header compiles on its own"
-        failed=1
-    elif ! echo "$brought" | grep -qx "$header"; then
-        echo "not ok $number - $header is included by wengert.h"
-        failed=1
-    else
-        echo "ok $number - $header compiles on its own and is included by wengert.h"
-    fi
+    printf '#include <wengert/%s>\nint unit;\n' "$header" >use.c
+    check "$header compiles on its own" compile -fsyntax-only
+    check "$header is included by wengert.h" eval 'echo "$brought" | grep -qx "$header"'
 done
-
-unknown=$(echo "$brought" | grep -vxF "$(printf '%s\n' "$@")")
-if test -n "$unknown"; then
-    echo "$unknown" | sed 's/$/ is in no list of public headers in Makefile.am/; s/^/# /'
-    echo "not ok $((number + 1)) - wengert.h includes installed headers only"
-    failed=1
-else
-    echo "ok $((number + 1)) - wengert.h includes installed headers only"
-fi
+echo "$brought" | grep -vxF "$(printf '%s\n' "$@")" >out
+check 'wengert.h includes headers of the list in Makefile.am only' test ! -s out
 
 # A program in C++. Its sanitizers are the library's.
-number=$(($# + 2))
 what="a C++ program includes wengert.h, links and runs"
-sanitizers=$(sed -n 's/^CFLAGS = .*\(-fsanitize=[a-z,]*\).*/\1/p' Makefile)
-cat >"$work/use.cc" <<'END'
+sanitizers=$(sed -n 's/^CFLAGS = .*\(-fsanitize=[a-z,]*\).*/\1/p' "$build/Makefile")
+cat >use.cc <<'END'
 #include <wengert/wengert.h>
 
 #include <cstring>
@@ -66,16 +44,14 @@ int main() {
     return same_version && right ? 0 : 1;
 }
 END
-# shellcheck disable=SC2086
-if ! command -v "${CXX:-g++}" >/dev/null; then
-    echo "ok $number - $what # SKIP there is no ${CXX:-g++}"
-elif "${CXX:-g++}" -std=c++17 -Wall -Wextra -pedantic -Werror $sanitizers -I"$work/include" \
-    "$work/use.cc" -o "$work/use" -L.libs -lwengert -Wl,-rpath,"$PWD/.libs" 2>"$work/errors" &&
-    "$work/use" 2>>"$work/errors"; then
-    echo "ok $number - $what"
+runs_in_cxx() {
+    # shellcheck disable=SC2086
+    "${CXX:-g++}" -std=c++17 -Wall -Wextra -pedantic -Werror $sanitizers -Iinclude use.cc -o use \
+        -L"$build/.libs" -lwengert -Wl,-rpath,"$build/.libs" 2>err && ./use 2>err
+}
+if command -v "${CXX:-g++}" >/dev/null; then
+    check "$what" runs_in_cxx
 else
-    sed 's/^/# /' "$work/errors"
-    echo "not ok $number - $what"
-    failed=1
+    skip "$what" "there is no ${CXX:-g++}"
 fi
-exit $failed
+finish

@@ -4,11 +4,7 @@
 #
 #   sh tests/install.sh                   installs first (make check)
 #   sh tests/install.sh BINDIR LIBDIR     checks what is installed (make installcheck)
-source=$(cd "$(dirname "$0")/.." && pwd) || exit 1
-build=$PWD
-work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-install.XXXXXX") || exit 1
-trap 'rm -rf "$work"' EXIT
-. "$source/tests/cli/tap.sh"
+. "$(dirname "$0")/cli/setup.sh"
 unset LD_LIBRARY_PATH CFLAGS CXXFLAGS LDFLAGS PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR
 
 # Runs a command of the outer make's in the build, as another make.
@@ -16,7 +12,6 @@ build_again() {
     MAKEFLAGS='' MAKELEVEL='' make -C "$build" "$@" >out 2>err
 }
 
-cd "$work" || exit 1
 if test $# = 2; then
     bin=$1 lib=$2
 else

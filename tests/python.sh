@@ -1,13 +1,9 @@
 #!/bin/sh
 # Checks the Python module of the build: with python3 and NumPy, that it does what its own tests, the cases of
 # tests/fixtures/ops and its example say. Prints TAP.
-source=$(cd "$(dirname "$0")/.." && pwd) || exit 1
-build=$PWD
-. "$source/tests/cli/tap.sh"
+. "$(dirname "$0")/cli/setup.sh"
+unset OMP_NUM_THREADS
 bindings=$source/bindings/python
-work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-python.XXXXXX") || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
 
 python=
 for candidate in "${PYTHON:-python3}" /usr/bin/python3; do

@@ -1,14 +1,7 @@
 #!/bin/sh
 # tools/questions.py: questions out of plain text, and a model that learns from them. Prints TAP.
-#
-# WENGERT: the command (default ./wengert). Without Python 3.7 every case is skipped.
-source=$(cd "$(dirname "$0")/.." && pwd) || exit 1
-wengert=${WENGERT:-$PWD/wengert}
-work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-questions.XXXXXX") || exit 1
-cd "$work" || exit 1
-trap 'rm -rf "$work"' EXIT
-
-. "$source/tests/cli/tap.sh"
+# Without Python 3.7 every case is skipped.
+. "$(dirname "$0")/cli/setup.sh"
 
 if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 7))' 2>/dev/null; then
     echo '1..0 # SKIP Python 3.7 is not installed'

@@ -2,10 +2,7 @@
 # Checks what quickstart does about packages, in a copy of it whose dpkg-query, apt-get, configure and
 # make are stand-ins that note their calls: a package that has come since the last build is a reason to
 # configure anew, a lock of apt's is waited for, and a command that does not start is named. Prints TAP.
-source=$(cd "$(dirname "$0")/.." && pwd) || exit 1
-work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-quickstart.XXXXXX") || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+. "$(dirname "$0")/cli/setup.sh"
 unset CONFIGURE STEPS MAKEFLAGS MFLAGS MAKELEVEL
 mkdir bin build
 cp "$source/quickstart" .
@@ -67,52 +64,42 @@ run() {
     ./quickstart "$@" >out 2>&1
 }
 
-n=0
-check() {
-    n=$((n + 1))
-    if eval "$2"; then
-        echo "ok $n - $1"
-    else
-        echo "not ok $n - $1"
-        sed 's/^/# /' calls out
-    fi
-}
-
 : >installed
 : >locked
 run
 check 'the first command installs, configures and builds' \
-    'grep -q "install.*libhdf5-dev" calls && grep -q ^configure calls && grep -q ^make calls'
-check 'no second BLAS is installed' '! grep -i openblas installed'
+    eval 'grep -q "install.*libhdf5-dev" calls && grep -q ^configure calls && grep -q ^make calls'
+check 'no second BLAS is installed' eval '! grep -i openblas installed'
 run
-check 'nothing has changed: nothing is configured anew' '! grep -q "^configure\|^apt-get" calls'
+check 'nothing has changed: nothing is configured anew' eval \
+    '! grep -q "^configure\|^apt-get" calls'
 run check
 check 'the tests install MPI, and with it all is configured anew' \
-    'grep -q "install.*libopenmpi-dev" calls && grep -q ^configure calls'
+    eval 'grep -q "install.*libopenmpi-dev" calls && grep -q ^configure calls'
 run
-check 'the first command after the tests configures nothing' '! grep -q "^configure" calls'
+check 'the first command after the tests configures nothing' eval '! grep -q "^configure" calls'
 CONFIGURE=--disable-static run
-check 'other arguments configure anew' 'grep -q "^configure -q --disable-static" calls'
+check 'other arguments configure anew' eval 'grep -q "^configure -q --disable-static" calls'
 rm -f installed build/config.status build/configured-for
 : >installed
 run check
 run
-check 'the other order configures once' '! grep -q ^configure calls'
+check 'the other order configures once' eval '! grep -q ^configure calls'
 : >installed
 printf '1\n2\n3\n' >locked
 run deps
 check 'a lock of apt is waited for, with a word' \
-    'test -s installed && test "$(grep -c "holds apt.s lock" out)" = 1'
+    eval 'test -s installed && test "$(grep -c "holds apt.s lock" out)" = 1'
 sed 's/^packages=.autoconf/&\nnothing-there/' quickstart >other && chmod +x other && mv other quickstart
 : >installed
 run deps
 status=$?
 check 'another error of apt ends the command, and is shown' \
-    'test $status = 1 && grep -q "Unable to locate" out && test "$(grep -c "^apt-get.* install" calls)" = 1'
+    eval 'test $status = 1 && grep -q "Unable to locate" out && test "$(grep -c "^apt-get.* install" calls)" = 1'
 cp "$source/quickstart" .
 touch broken
 run
 status=$?
 check 'a command that does not start is named, with the reason' \
-    'test $status = 1 && grep -q "undefined symbol" out && grep -q "does not start" out'
-echo "1..$n"
+    eval 'test $status = 1 && grep -q "undefined symbol" out && grep -q "does not start" out'
+finish

@@ -1,12 +1,7 @@
 #!/bin/sh
 # Builds the site (docs/site/build.py) and checks that every internal link of it leads somewhere; checks
 # the manual pages of the API with mandoc, too. Prints TAP.
-source=$(cd "$(dirname "$0")/.." && pwd) || exit 1
-build=$PWD
-. "$source/tests/cli/tap.sh"
-work=$(mktemp -d "${TMPDIR:-/tmp}/wengert-site.XXXXXX") || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+. "$(dirname "$0")/cli/setup.sh"
 
 quietly() {
     "$@" >out 2>err

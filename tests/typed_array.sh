@@ -1,17 +1,13 @@
 #!/bin/sh
 # Checks that wg_from_array compiles in C and C++ where the array has the elements of the dtype, and does
 # not where it has others. Prints TAP.
-source=$(cd "$(dirname "$0")/.." && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-mkdir "$work/include"
-ln -s "$source" "$work/include/wengert"
-number=0
-failed=0
+. "$(dirname "$0")/cli/setup.sh"
+mkdir include
+ln -s "$source" include/wengert
 
 # Compiles a function whose body is $2, as c or c++ ($1).
 compile() {
-    cat >"$work/use.$1" <<END
+    cat >"use.$1" <<END
 #include <wengert/wengert.h>
 wg_tensor *use(wg_dtype dtype, int64_t count, const void *anything);
 wg_tensor *use(wg_dtype dtype, int64_t count, const void *anything) {
@@ -29,56 +25,53 @@ wg_tensor *use(wg_dtype dtype, int64_t count, const void *anything) {
 END
     if test "$1" = c; then
         # shellcheck disable=SC2086
-        ${CC:-cc} -std=c11 -Wall -Wextra -pedantic -Werror -I"$work/include" -c "$work/use.c" \
-            -o "$work/use.o" 2>"$work/errors"
+        ${CC:-cc} -std=c11 -Wall -Wextra -pedantic -Werror -Iinclude -c use.c -o use.o 2>err
     else
-        "${CXX:-g++}" -std=c++11 -Wall -Wextra -pedantic -Werror -I"$work/include" -c "$work/use.cc" \
-            -o "$work/use.o" 2>"$work/errors"
+        "${CXX:-g++}" -std=c++11 -Wall -Wextra -pedantic -Werror -Iinclude -c use.cc -o use.o \
+            2>err
     fi
 }
 
-result() {
-    number=$((number + 1))
-    echo "$1 $number - $2"
-    test "$1" = ok && return
-    sed 's/^/# /' "$work/errors" | head -20
-    failed=1
-}
-
 accepted() {
-    if compile "$1" "$2"; then result ok "$1: $2"; else result 'not ok' "$1: $2"; fi
+    check "$1: $2" compile "$1" "$2"
 }
 
 # A refusal is that of the check, and not another error.
 refused() {
-    if ! compile "$1" "$2" && grep -q wg_array_of_another_dtype "$work/errors"; then
-        result ok "$1 refuses $2"
-    else
-        result 'not ok' "$1 refuses $2"
-    fi
+    language=$1 call=$2
+    check "$1 refuses $2" eval \
+        '! compile $language "$call" && grep -q wg_array_of_another_dtype err'
 }
 
 languages=c
 command -v "${CXX:-g++}" >/dev/null && languages='c cc'
 for language in $languages; do
-    accepted "$language" 'wg_from_array(WG_F32, WG_DIMS(2, 2), f32)'
-    accepted "$language" 'wg_from_array(WG_F32, WG_DIMS(2, count), grid)'
-    accepted "$language" 'wg_from_array(WG_F64, 1, &count, f64)'
-    accepted "$language" 'wg_from_array(WG_I32, WG_DIMS(4), i32)'
-    accepted "$language" 'wg_from_array(WG_I64, WG_DIMS(4), (const int64_t *)i64)'
-    accepted "$language" 'wg_from_array(WG_BF16, WG_DIMS(4), bf16)'
-    accepted "$language" 'wg_from_array(WG_U8, WG_DIMS(4), u8)'
-    accepted "$language" 'wg_from_array(WG_BOOL, WG_DIMS(4), truth)'
-    accepted "$language" 'wg_from_array(WG_F32, WG_DIMS(4), anything)'
-    accepted "$language" 'wg_from_array(WG_F32, WG_DIMS(0), NULL)'
-    accepted "$language" 'wg_from_array(dtype, WG_DIMS(4), f64)'
-    accepted "$language" '(wg_from_array)(WG_F32, WG_DIMS(4), f64)'
-    refused "$language" 'wg_from_array(WG_F32, WG_DIMS(2, 2), f64)'
-    refused "$language" 'wg_from_array(WG_F32, 1, &count, (const double *)f64)'
-    refused "$language" 'wg_from_array(WG_F64, WG_DIMS(4), f32)'
-    refused "$language" 'wg_from_array(WG_I64, WG_DIMS(4), i32)'
-    refused "$language" 'wg_from_array(WG_F32, WG_DIMS(4), bf16)'
-    refused "$language" 'wg_from_array(WG_BOOL, WG_DIMS(4), f32)'
+    while read -r call; do
+        accepted "$language" "$call"
+    done <<'END'
+wg_from_array(WG_F32, WG_DIMS(2, 2), f32)
+wg_from_array(WG_F32, WG_DIMS(2, count), grid)
+wg_from_array(WG_F64, 1, &count, f64)
+wg_from_array(WG_I32, WG_DIMS(4), i32)
+wg_from_array(WG_I64, WG_DIMS(4), (const int64_t *)i64)
+wg_from_array(WG_BF16, WG_DIMS(4), bf16)
+wg_from_array(WG_U8, WG_DIMS(4), u8)
+wg_from_array(WG_BOOL, WG_DIMS(4), truth)
+wg_from_array(WG_F32, WG_DIMS(4), anything)
+wg_from_array(WG_F32, WG_DIMS(0), NULL)
+wg_from_array(dtype, WG_DIMS(4), f64)
+(wg_from_array)(WG_F32, WG_DIMS(4), f64)
+END
+    while read -r call; do
+        refused "$language" "$call"
+    done <<'END'
+wg_from_array(WG_F32, WG_DIMS(2, 2), f64)
+wg_from_array(WG_F32, 1, &count, (const double *)f64)
+wg_from_array(WG_F64, WG_DIMS(4), f32)
+wg_from_array(WG_I64, WG_DIMS(4), i32)
+wg_from_array(WG_F32, WG_DIMS(4), bf16)
+wg_from_array(WG_BOOL, WG_DIMS(4), f32)
+END
 done
 # Literals of numbers that are not constants: clang has its own rules for them.
 for compiler in "${CC:-cc}" $(command -v clang); do
@@ -89,5 +82,4 @@ for compiler in "${CC:-cc}" $(command -v clang); do
     refused c 'wg_from_array(WG_F32, WG_DIMS(2), (double[]){1, (double)count})'
 done
 test "$languages" = c || refused cc 'wg_from_array(WG_F32, WG_DIMS(2, 2), wide)'
-echo "1..$number"
-exit $failed
+finish

@@ -32,8 +32,8 @@ expect 'a profile tells each direction of an op, beside the roofs' 0 \
     '^linear  *forward .* of ' '^linear  *backward .* of ' '^optimizer  *region' '^between them' \
     '"ms_per_step"'
 expect 'a trace is written' 0 "train gpt2-tiny $sizes --trace trace.json" '"ms_per_step"'
-check 'it holds complete events' grep -q \
-    '"name": "attention", "cat": "backward", "ph": "X", "ts": ' trace.json
+check 'it holds complete events' grep \
+    -q '"name": "attention", "cat": "backward", "ph": "X", "ts": ' trace.json
 expect 'a full disk is told' 1 "train gpt2-tiny $sizes --trace /dev/full" \
     '^wengert: .*/dev/full.*No space left'
 for dtype in f32 q8_0; do

@@ -26,8 +26,8 @@ check 'a token file is trained on as its text is' cmp wanted found
 gpt other.log --tokenizer char --corpus tokens.h5 --out other.h5
 check 'its tokenizer is taken instead of one that was to be learnt, with a note' eval \
     'test $code = 0 && grep -q "note: no tokenizer is learnt: .*tokens.h5 has its own, bpe of 300" err'
-shows 'packing tells its results as JSON' '"tokens": [0-9]' tokenizer pack t.json a.txt --out \
-    one.h5 --json
+shows 'packing tells its results as JSON' '"tokens": [0-9]' tokenizer pack t.json a.txt \
+    --out one.h5 --json
 run tokenizer pack t.json a.txt --out one.h5 --hold-out 0
 check 'a file of another share is made anew, with a note' eval \
     'test $code = 0 && grep -q "^wengert: note: one.h5 is made anew: " err'
@@ -39,8 +39,8 @@ run tokenizer train --corpus a.txt b.txt --vocab-size 300 --out words.txt
 run tokenizer pack words.txt a.txt b.txt --sentences --out sentences.h5
 succeeds 'bert is trained on sentences' pretrain bert --config bert.json --corpus sentences.h5 \
     --batch 4 --seq 32 --steps 2 --out bert.h5
-refuses 'gpt takes no sentences' 'sentences.h5 has tokens of sentences' pretrain gpt --config \
-    gpt.json --corpus sentences.h5 --out bad.h5
+refuses 'gpt takes no sentences' 'sentences.h5 has tokens of sentences' pretrain gpt \
+    --config gpt.json --corpus sentences.h5 --out bad.h5
 
 gpt kept.log --corpus a.txt b.txt --tokenizer t.json --tokens kept.h5 --out kept-run.h5
 check 'tokens are kept' eval 'test $code = 0 && test -s kept.h5'
@@ -62,8 +62,8 @@ END
 
 if mkdir disk && mount -t tmpfs -o size=64k tmpfs disk 2>/dev/null; then
     mounted=$PWD/disk
-    refuses 'a full disk' 'disk/tokens.h5: No space left' tokenizer pack t.json a.txt --out \
-        disk/tokens.h5
+    refuses 'a full disk' 'disk/tokens.h5: No space left' tokenizer pack t.json a.txt \
+        --out disk/tokens.h5
     check 'nothing is left on a full disk' test -z "$(ls -A disk)"
     TMPDIR=$PWD/disk
     export TMPDIR
@@ -94,8 +94,8 @@ misused 'missing --out FILE.h5' tokenizer pack t.json a.txt
 misused '--hold-out' tokenizer pack t.json a.txt --out bad.h5 --hold-out 1
 misused '--hold-out does not apply to --sentences' tokenizer pack t.json a.txt --out bad.h5 --sentences \
     --hold-out 0.1
-refuses 'packing what is not there' 'none.txt: No such file' tokenizer pack t.json none.txt --out \
-    bad.h5
+refuses 'packing what is not there' 'none.txt: No such file' tokenizer pack t.json none.txt \
+    --out bad.h5
 
 # ---- Weights, and going on in the middle of an epoch ----
 

@@ -14,8 +14,9 @@ check 'lengths' grep -q '^line length  median 8 characters, 95 % up to 14, longe
 check 'nothing on tokens without a tokenizer' eval '! grep -q "^tokens" out'
 
 run corpus check a.txt --held-out held.txt
-check 'overlap with the held-out text' grep -q \
-    '^held out     2 of 3 lines are in the text, too (66.67 %, 76.92 % of the characters), first held.txt:1$' out
+check 'overlap with the held-out text' grep \
+    -q '^held out     2 of 3 lines are in the text, too (66.67 %, 76.92 % of the characters), first held.txt:1$' \
+    out
 
 run tokenizer train --corpus a.txt --alphabet 11 --out few.txt
 run corpus check a.txt --tokenizer few.txt
@@ -59,12 +60,13 @@ pretrain() {
 pretrain --corpus clean.txt --eval other.txt
 check 'pretrain has nothing to say of a clean text' eval 'test "$code" = 0 && ! grep -q "corpus check" err'
 pretrain --corpus clean.txt --eval clean.txt
-check 'pretrain tells of held-out text that is trained on' grep -q \
-    '^wengert: note: 100.0 % of the held-out text .* first .*/clean.txt:1; .wengert corpus check. says more$' err
+check 'pretrain tells of held-out text that is trained on' grep \
+    -q '^wengert: note: 100.0 % of the held-out text .* first .*/clean.txt:1; .wengert corpus check. says more$' \
+    err
 cat clean.txt clean.txt >twice.txt
 pretrain --corpus twice.txt
-check 'pretrain tells of repeated lines' grep -q \
-    '^wengert: note: 50.0 % of the text are repeated lines.* first .*/twice.txt:131;' err
+check 'pretrain tells of repeated lines' grep \
+    -q '^wengert: note: 50.0 % of the text are repeated lines.* first .*/twice.txt:131;' err
 sed 's/one/\o357\o277\o275/' clean.txt >lost.txt
 pretrain --corpus lost.txt --eval other.txt
 check 'pretrain tells of characters that were lost' grep -q 'U+FFFD.* first .*/lost.txt:1;' err

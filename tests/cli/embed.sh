@@ -16,9 +16,9 @@ cat >bert.json <<END
  "attention_probs_dropout_prob": 0}
 END
 for model in gpt bert; do
-    succeeds "$model is trained" pretrain $model --corpus text.txt --eval text.txt --tokenizer \
-        vocab.txt --config $model.json --batch 8 --seq 24 --seed 3 --lr 0.01 --steps 100 --out \
-        $model.h5
+    succeeds "$model is trained" pretrain $model --corpus text.txt --eval text.txt \
+        --tokenizer vocab.txt --config $model.json --batch 8 --seq 24 --seed 3 --lr 0.01 \
+        --steps 100 --out $model.h5
 done
 
 # ---- Files of vectors ----

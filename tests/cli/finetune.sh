@@ -56,8 +56,8 @@ squad='--task squad --train questions.json --eval questions.json --batch 4 --seq
 # shellcheck disable=SC2086
 shows 'answers are learnt' 'exact match 100.00 %, F1 100.00 % of 2 questions' finetune bert.h5 \
     $squad --lr 0.01 --steps 60 --eval-every 60 --out answers.h5
-shows 'a file of questions is measured' '"exact_match": 100.0' eval answers.h5 --corpus \
-    questions.json --seq 80 --predictions answers.json --json
+shows 'a file of questions is measured' '"exact_match": 100.0' eval answers.h5 \
+    --corpus questions.json --seq 80 --predictions answers.json --json
 printf '  "who": "\303\211l\303\251",\n' >wanted.txt
 check 'answers are as the context has them' grep -qxF -f wanted.txt answers.json
 check 'of those that are right one is enough' grep -Eq '"what": "(a )?garden"' answers.json
@@ -66,8 +66,8 @@ cat >chinese.json <<'END'
   {"id": "who", "question": "\u8ab0\uff1f", "answers": [{"text": "\u5b54\u4e59\u5df1", "answer_start": 0}]}]}]}]}
 END
 shows 'Chinese answers are compared by character' \
-    'F1 .* of 1 questions, by character as CMRC 2018$' eval answers.h5 --corpus chinese.json --seq \
-    80
+    'F1 .* of 1 questions, by character as CMRC 2018$' eval answers.h5 --corpus chinese.json \
+    --seq 80
 
 # ---- Another encoder, whose heads have one name for both tasks ----
 
@@ -75,9 +75,9 @@ pretrain_tiny modernbert 80
 check 'a ModernBERT is pretrained without pairs of sentences' \
     eval 'test $code = 0 && grep -q "masked words" out && ! grep -q "next sentence" out'
 shows 'it fills masks' . fill modernbert.h5 'the [MASK] was late'
-shows 'it learns labels' '"accuracy": 1.0' finetune modernbert.h5 --task classify --train \
-    animals.tsv --eval few.tsv --batch 4 --seq 32 --lr 0.02 --epochs 12 --out modern-labels.h5 \
-    --json
+shows 'it learns labels' '"accuracy": 1.0' finetune modernbert.h5 --task classify \
+    --train animals.tsv --eval few.tsv --batch 4 --seq 32 --lr 0.02 --epochs 12 \
+    --out modern-labels.h5 --json
 check 'with the head that it was pretrained with' \
     eval '! grep -q "anew.*head.dense" err && grep -q "anew: classifier.weight" err'
 run finetune modern-labels.h5 --task classify --train animals.tsv --eval few.tsv --batch 4 --seq 32 \
@@ -98,8 +98,8 @@ shows 'and read again' 'of 2 questions' eval modern-back.h5 --corpus questions.j
 pretrain_tiny glm 48
 
 cloze() {
-    run finetune glm.h5 --task cloze --train animals.tsv --eval few.tsv --batch 4 --seq 32 --lr \
-        0.01 --steps 48 --eval-every 6 "$@"
+    run finetune glm.h5 --task cloze --train animals.tsv --eval few.tsv --batch 4 --seq 32 \
+        --lr 0.01 --steps 48 --eval-every 6 "$@"
 }
 told_by() {
     cloze --pattern '{text} It was [MASK] .' --verbalizer 'no=the Queen' \
@@ -173,8 +173,8 @@ a line without a label | columns.tsv, line 2 | --eval few.tsv --train columns.ts
 a label that is unknown | unknown.tsv, line 1: the label "maybe" | --eval unknown.tsv --train few.tsv
 END
 printf '{"data": [' >broken.json
-refuses 'JSON that is broken' 'broken.json, line 1' finetune bert.h5 --task squad --train \
-    broken.json --eval questions.json --seq 80 --out bad.h5
+refuses 'JSON that is broken' 'broken.json, line 1' finetune bert.h5 --task squad \
+    --train broken.json --eval questions.json --seq 80 --out bad.h5
 
 refuses_each <<'END'
 pretraining what was fine-tuned | finetune --task classify | pretrain bert --resume --out straight.h5

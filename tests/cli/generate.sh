@@ -49,8 +49,8 @@ for model in gpt llama; do
         run "$@" --temperature 0 --dtype $dtype
         check "$model: weights in $dtype write" test -s out
     done
-    succeeds "$model: all ways to choose go together" "$@" --temperature 1.2 --top-k 50 --top-p \
-        0.9 --min-p 0.01 --repetition-penalty 1.2
+    succeeds "$model: all ways to choose go together" "$@" --temperature 1.2 --top-k 50 \
+        --top-p 0.9 --min-p 0.01 --repetition-penalty 1.2
     set -- generate $model.h5 --prompt Alice --temperature 0
     run "$@" --max-tokens 7 --json
     check "$model: generate tells JSON" has '"prompt": "Alice"' '"tokens": 7' '"end": "length"'

@@ -15,8 +15,8 @@ done >labels.tsv
 tune() {
     from=$1
     shift
-    run finetune "$from" --task classify --batch 8 --seq 16 --threads 1 --train labels.tsv --eval \
-        labels.tsv "$@"
+    run finetune "$from" --task classify --batch 8 --seq 16 --threads 1 --train labels.tsv \
+        --eval labels.tsv "$@"
 }
 adapt='--schedule constant --warmup 0 --lr 0.02 --lora 4 --lora-dropout 0.1'
 # shellcheck disable=SC2086
@@ -52,15 +52,15 @@ check 'which gives the weights of the run' cmp added.safetensors whole.safetenso
 succeeds 'eval uses the run as it is' eval whole.h5 --corpus labels.tsv
 
 adapt_gpt() {
-    run pretrain gpt --init gpt.h5 --corpus text.txt --batch 4 --seq 32 --steps 3 --lr 0.05 --lora \
-        2 "$@"
+    run pretrain gpt --init gpt.h5 --corpus text.txt --batch 4 --seq 32 --steps 3 --lr 0.05 \
+        --lora 2 "$@"
 }
 adapt_gpt --lora-targets all-linear --lora-alpha 8 --out gl.h5
 check 'pretrain --init --lora adapts a language model' eval 'test $code = 0 &&
     grep -q "^lora   rank 2 on 8 layers" err'
 run convert gl.h5 gl-adapter --adapter-only
-succeeds 'transposed weights take an adapter' convert gpt.h5 gl-added.safetensors --adapter \
-    gl-adapter
+succeeds 'transposed weights take an adapter' convert gpt.h5 gl-added.safetensors \
+    --adapter gl-adapter
 run convert gl.h5 gl-merged.safetensors
 check 'as the run has it' cmp gl-added.safetensors gl-merged.safetensors
 succeeds 'and generate uses it' generate gl.h5 --prompt the --max-tokens 4

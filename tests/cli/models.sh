@@ -51,20 +51,17 @@ echo "{$encoder, \"hidden_dropout_prob\": $dropout, \"attention_probs_dropout_pr
 echo "{$encoder}" >modernbert.json
 tiny gpt 24 24 >gpt.json
 echo "{\"vocab_size\": 32, \"hidden_size\": 16, \"num_layers\": 1, \"num_attention_heads\": 2,
-    \"max_sequence_length\": 24, \"embedding_dropout_prob\": $dropout, \"attention_dropout_prob\": \
-        $dropout,
-    \"output_dropout_prob\": $dropout}" >glm.json
+    \"max_sequence_length\": 24, \"embedding_dropout_prob\": $dropout,
+    \"attention_dropout_prob\": $dropout, \"output_dropout_prob\": $dropout}" >glm.json
 echo '{"vocab_size": 24, "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 1,
-    "num_attention_heads": 2, "num_key_value_heads": 1, "max_position_embeddings": 24, \
-        "rms_norm_eps": 1e-5,
-    "rope_theta": 10000.0, "tie_word_embeddings": false}' >llama.json
+    "num_attention_heads": 2, "num_key_value_heads": 1, "max_position_embeddings": 24,
+    "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": false}' >llama.json
 t5='"vocab_size": 160, "d_model": 16, "d_kv": 8, "d_ff": 24, "num_layers": 1, "num_heads": 2'
 echo "{$t5, \"dropout_rate\": $dropout}" >t5.json
 echo "{$t5, \"feed_forward_proj\": \"gated-gelu\", \"tie_word_embeddings\": false}" >gated.json
 echo "{\"vocab_size\": 24, \"d_model\": 16, \"encoder_layers\": 1, \"decoder_layers\": 1,
-    \"encoder_attention_heads\": 2, \"decoder_attention_heads\": 2, \"encoder_ffn_dim\": 24, \
-        \"decoder_ffn_dim\": 24,
-    \"dropout\": $dropout, \"max_position_embeddings\": 24}" >transformer.json
+    \"encoder_attention_heads\": 2, \"decoder_attention_heads\": 2, \"encoder_ffn_dim\": 24,
+    \"decoder_ffn_dim\": 24, \"dropout\": $dropout, \"max_position_embeddings\": 24}" >transformer.json
 
 # ---- Objectives ----
 

@@ -118,10 +118,10 @@ ranks_agree 'eval: --json, too' 2 eval causal-lm.h5 --corpus text.txt --json
 awk '{ printf "{\"sentence_good\": \"two %s\", \"sentence_bad\": \"%s two\"}\n", $0, $0 }' lines.txt |
     head -n 60 >pairs.jsonl
 for model in masked-lm blank-infilling causal-lm; do
-    ranks_agree "score $model: 3 ranks have the same numbers, in order" 3 score $model.h5 --text \
-        lines.txt --batch-tokens 200
-    ranks_agree "score $model: 2 ranks choose the same sentences" 2 score $model.h5 --pairs \
-        pairs.jsonl
+    ranks_agree "score $model: 3 ranks have the same numbers, in order" 3 score $model.h5 \
+        --text lines.txt --batch-tokens 200
+    ranks_agree "score $model: 2 ranks choose the same sentences" 2 score $model.h5 \
+        --pairs pairs.jsonl
 done
 
 # ---- embed ----
@@ -135,11 +135,11 @@ for model in masked-lm causal-lm; do
         check "embed $model: $several ranks have the same vectors" eval \
             'test $code = 0 && cmp -s one.npy several.npy'
     done
-    ranks_agree "embed $model: 3 ranks rank the lines alike, once" 3 embed $model.h5 --text \
-        lines.txt --similar 'one two'
+    ranks_agree "embed $model: 3 ranks rank the lines alike, once" 3 embed $model.h5 \
+        --text lines.txt --similar 'one two'
 done
-told_once 'embed: a text that is not there is told once' 1 'none.txt' embed masked-lm.h5 --text \
-    none.txt --out none.npy
+told_once 'embed: a text that is not there is told once' 1 'none.txt' embed masked-lm.h5 \
+    --text none.txt --out none.npy
 
 # ---- translate ----
 

@@ -27,9 +27,9 @@ cat >glm.json <<END
 END
 models='gpt bert glm'
 for model in $models; do
-    succeeds "$model is trained" pretrain $model --corpus text.txt --eval text.txt --tokenizer \
-        vocab.txt --config $model.json --batch 8 --seq 24 --seed 3 --lr 0.01 --steps 300 --out \
-        $model.h5
+    succeeds "$model is trained" pretrain $model --corpus text.txt --eval text.txt \
+        --tokenizer vocab.txt --config $model.json --batch 8 --seq 24 --seed 3 --lr 0.01 \
+        --steps 300 --out $model.h5
 done
 
 # ---- Pairs ----
@@ -58,8 +58,8 @@ run score bert.h5 --pairs order.jsonl plain.jsonl --limit 2
 check 'a limit takes the first pairs of each file' eval 'test $code = 0 && ! grep -q same out &&
     grep -q "^mean over 2 files: 100.00 %; 3 pairs, 0 ties" out'
 sed 's/"UID": "swapped"/"UID": "other"/;q' order.jsonl | cat - order.jsonl >mixed.jsonl
-shows 'a file of several UIDs has its own name' '^mixed  *75.0 % of 4 pairs' score gpt.h5 --pairs \
-    mixed.jsonl
+shows 'a file of several UIDs has its own name' '^mixed  *75.0 % of 4 pairs' score gpt.h5 \
+    --pairs mixed.jsonl
 
 # ---- Lines of a text ----
 

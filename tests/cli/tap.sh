@@ -197,8 +197,8 @@ tiny() {
 pretrain_tiny() {
     book 900 >text.txt
     tiny "$1" 300 "$2" "$3" >"$1.json"
-    succeeds "$1 is pretrained" pretrain "$1" --corpus text.txt --config "$1.json" --batch 4 --seq \
-        32 --steps 2 --out "$1.h5"
+    succeeds "$1 is pretrained" pretrain "$1" --corpus text.txt --config "$1.json" --batch 4 \
+        --seq 32 --steps 2 --out "$1.h5"
 }
 
 # The numbers that a run has logged for each step, apart from speeds. Steps that a run which was

@@ -54,8 +54,8 @@ run finetune --task classify --resume --out named.h5 --epochs 8 --label-column i
 check 'and keeps them' left_with 1 '--label-column cannot change'
 
 refuses 'a column that is not there' \
-    'no column "lable"; it has index, sentence1, sentence2, label' finetune bert.h5 --task \
-    classify --train glue.tsv --eval glue.tsv --label-column lable --out bad.h5
+    'no column "lable"; it has index, sentence1, sentence2, label' finetune bert.h5 \
+    --task classify --train glue.tsv --eval glue.tsv --label-column lable --out bad.h5
 refuses_each eval <<'END'
 a column of JSON that is not there | no column "what"; it has label, id, premise, hypothesis | \
     lines.h5 --corpus lines.jsonl --label-column what
@@ -82,8 +82,8 @@ regression() {
 }
 regression --out scores.h5 --json
 check 'numbers are learnt' has '"pearson": 0.9'
-shows 'a file of numbers is measured' 'mean squared error 0.* of 20' eval scores.h5 --corpus \
-    scores.tsv --predictions numbers.txt --seq 32
+shows 'a file of numbers is measured' 'mean squared error 0.* of 20' eval scores.h5 \
+    --corpus scores.tsv --predictions numbers.txt --seq 32
 check 'predictions are a number a line' eval 'test "$(grep -cE "^-?[0-9.]+(e-[0-9]+)?$" numbers.txt)" = 20'
 shows 'info tells the kind of problem' 'problem_type .*regression' info scores.h5
 mv numbers.txt wanted.txt
@@ -145,15 +145,15 @@ run finetune bert.h5 --task tokens --train speech.conllu --eval speech.conllu --
     --seq 32 --steps 1 --out xpos.h5
 shows 'a column of CoNLL-U is named' '"PRP"' info xpos.h5
 shows 'a ModernBERT learns them, too' 'F1 100.00 % of 32' finetune modernbert.h5 --task tokens \
-    --train names.conll --eval names.conll --batch 4 --seq 32 --lr 0.02 --epochs 20 --out \
-    modern-names.h5
+    --train names.conll --eval names.conll --batch 4 --seq 32 --lr 0.02 --epochs 20 \
+    --out modern-names.h5
 shows 'and is measured' 'F1 100.00 % of 32' eval modern-names.h5 --corpus names.conll --seq 32
 
 refuses 'a column beyond the line' 'names.conll, line 1: --tag-column 3: the line has 2 columns' \
-    finetune bert.h5 --task tokens --train names.conll --eval names.conll --tag-column 3 --out \
-    bad.h5
-refuses 'columns of another task' '--text-column is not for tokens' eval names.h5 --corpus \
-    names.conll --text-column x
+    finetune bert.h5 --task tokens --train names.conll --eval names.conll --tag-column 3 \
+    --out bad.h5
+refuses 'columns of another task' '--text-column is not for tokens' eval names.h5 \
+    --corpus names.conll --text-column x
 
 # ---- Several labels ----
 
@@ -197,8 +197,8 @@ for row in 'no label in the whole file|bare.tsv: no line has a label' \
     'a label with a comma|comma.jsonl, line 1: a list of labels'; do
     file=${row#*|}
     file=${file%%[:,]*}
-    refuses "${row%|*}" "${row#*|}" finetune bert.h5 --task multi-label --train "$file" --eval \
-        "$file" --text-column text --label-column labels --seq 32 --out bad.h5
+    refuses "${row%|*}" "${row#*|}" finetune bert.h5 --task multi-label --train "$file" \
+        --eval "$file" --text-column text --label-column labels --seq 32 --out bad.h5
 done
 
 finish

@@ -38,8 +38,8 @@ rm -f bad.h5
 # The first loss of a run that starts from a trained model is about that model's last.
 # shellcheck disable=SC2086
 shows 'a run begins with the weights and the tokenizer of another' \
-    '^translations     loss 0\.[0-2]' pretrain transformer --init run.h5 $on_pairs --eval \
-    held.from held.to --steps 1 --lr 1e-9 --out more.h5
+    '^translations     loss 0\.[0-2]' pretrain transformer --init run.h5 $on_pairs \
+    --eval held.from held.to --steps 1 --lr 1e-9 --out more.h5
 
 # ---- Translating ----
 
@@ -81,8 +81,9 @@ check 'lines are answered as they come' test "$first/$second" = 'cat one/one cat
 # ---- Measuring ----
 
 run eval run.h5 --corpus held.from held.to --predictions held.out
-check 'BLEU, with its signature' grep -q \
-    '^BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp = [0-9.]* [0-9.]*/[0-9.]*/[0-9.]*/[0-9.]* (BP' out
+check 'BLEU, with its signature' grep \
+    -q '^BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp = [0-9.]* [0-9.]*/[0-9.]*/[0-9.]*/[0-9.]* (BP' \
+    out
 check 'loss and perplexity' grep -q '^translations     loss 0\.[0-9]*, perplexity 1\.' out
 check 'the translations that were measured' cmp held.out beam.out
 tr a-z A-Z <held.to >upper.to
@@ -101,8 +102,8 @@ check 'wrong usage: tokens that are not there' left_with 2 "--tokenize: there is
 
 # ---- Averaging ----
 
-succeeds 'checkpoints that were kept are averaged' average run.400.h5 run.500.h5 run.600.h5 --out \
-    mean.h5
+succeeds 'checkpoints that were kept are averaged' average run.400.h5 run.500.h5 run.600.h5 \
+    --out mean.h5
 run_on held.from translate mean.h5
 check 'the mean translates' eval 'test "$(paste -d= out held.to | awk -F= "\$1 == \$2" | wc -l)" -ge 36'
 run average run.600.h5 --out same.h5

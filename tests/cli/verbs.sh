@@ -123,8 +123,8 @@ no_checkpoint --prompt Alice
 other_models --prompt Alice
 for model in $takes; do
     wrong "generate: an empty prompt, by $model" 'empty' generate $model.h5 --prompt ''
-    wrong "generate: a prompt that is not UTF-8, by $model" 'UTF-8' generate $model.h5 --prompt \
-        "$not_utf8"
+    wrong "generate: a prompt that is not UTF-8, by $model" 'UTF-8' generate $model.h5 \
+        --prompt "$not_utf8"
     wrong "generate: a prompt that is too long, by $model" '24 positions' generate $model.h5 \
         --prompt "$too_long"
     wrong "generate: more tokens than positions, by $model" '24 positions' generate $model.h5 \
@@ -209,8 +209,8 @@ for task in $tasks; do
             --train $file --settings settings.json
     done
 done
-wrong 'finetune: a gpt checkpoint to contrast' gpt finetune gpt.h5 --task contrastive --train \
-    lines.txt --eval lines.txt --out bad.h5
+wrong 'finetune: a gpt checkpoint to contrast' gpt finetune gpt.h5 --task contrastive \
+    --train lines.txt --eval lines.txt --out bad.h5
 echo '{"epochs": 3}' >settings.json
 wrong 'pretrain: a setting of finetune' '"epochs" is a setting' pretrain bert --corpus text.txt \
     --settings settings.json --out bad.h5
@@ -222,8 +222,8 @@ for model in $pretrained; do
     done
     for other in $pretrained; do
         test $model = $other ||
-            wrong "pretrain $model: beginning with $other" "$other model" pretrain $model --init \
-                $other.h5 --corpus text.txt --out bad.h5
+            wrong "pretrain $model: beginning with $other" "$other model" pretrain $model \
+                --init $other.h5 --corpus text.txt --out bad.h5
         test $model = $other ||
             wrong "pretrain $model: going on with $other" "$other model" pretrain $model --resume \
                 --steps 2 --out $other.h5
@@ -233,8 +233,8 @@ for model in $pretrained; do
     for file in none.txt latin.txt folder bert.h5; do
         wrong "pretrain $model: on $file" "$file" "$@" --corpus "$file" --eval text.txt
     done
-    wrong "pretrain $model: a larger vocabulary" 'vocabulary' "$@" --corpus text.txt --tokenizer \
-        other.json --eval text.txt
+    wrong "pretrain $model: a larger vocabulary" 'vocabulary' "$@" --corpus text.txt \
+        --tokenizer other.json --eval text.txt
 done
 
 verb=convert
