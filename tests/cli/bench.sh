@@ -104,7 +104,7 @@ expect 'tokenizers and batches are timed' 0 "data --corpus $books $sizes" \
     '^{"batches": "causal-lm", "batch": 2, "seq": 32, "tokens_per_s": [0-9]' '^{"batches": "masked-lm", ' \
     '^{"batches": "blank-infilling", ' '^{"batches": "span-corruption", ' '^{"batches": "pairs", ' \
     '^{"batches": "translation", .*"tokens_per_s": [0-9]'
-expect 'a text that is not there is told' 1 "data --corpus nosuch" '/nosuch: No such file'
+expect 'a text that is not there is told' 1 "data --corpus nosuch" ': No such file'
 printf '\377\n' >latin
 expect 'a text that is not UTF-8 is told' 1 "data --corpus latin" '^wengert: .*UTF-8'
 : >empty
