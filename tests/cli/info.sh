@@ -6,7 +6,7 @@ fixtures=$source/tests/fixtures/convert
 
 # ---- One model in every format: 5,456 numbers in 21 tensors ----
 
-shows() {
+shows_model() {
     name=$1 format=$2
     shift 2
     run info "$@"
@@ -21,17 +21,17 @@ shows() {
         grep -q "\"parameters\": 5456" out && grep -q "\"token_flops\": 9216.0" out'
 }
 
-shows 'a folder' safetensors "$fixtures/llama"
+shows_model 'a folder' safetensors "$fixtures/llama"
 run convert "$fixtures/llama" model.h5
-shows 'a checkpoint' hdf5 model.h5
+shows_model 'a checkpoint' hdf5 model.h5
 run convert model.h5 model.gguf --dtype f16
-shows 'GGUF' gguf model.gguf
+shows_model 'GGUF' gguf model.gguf
 run info model.gguf
 check 'GGUF: what is stored, and metadata' eval 'grep -q "f16 (16, 16)" out &&
     grep -q "general.architecture  *\"llama\"" out'
 cp "$fixtures/llama/config.json" .
 run convert model.h5 model.safetensors --dtype bf16
-shows 'safetensors with config.json beside it' safetensors model.safetensors
+shows_model 'safetensors with config.json beside it' safetensors model.safetensors
 check 'safetensors: what is stored' eval 'run info model.safetensors; grep -q "bf16 (16, 16)" out &&
     grep -q "^metadata:" out'
 rm config.json
