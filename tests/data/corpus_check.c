@@ -9,8 +9,9 @@
 
 static wg_corpus_report report_on(const char *text, const wg_corpus_check_options *options) {
     wg_corpus_report report;
-    ck_assert_int_eq(
-        wg__corpus_check(1, (const char *[]){write_text("text.txt", text)}, options, &report), 0);
+    ck_assert_int_eq(wg__corpus_check(1, (const char *[]){write_text("text.txt", text)},
+                                      options ? options : &(wg_corpus_check_options){0}, &report),
+                     0);
     return report;
 }
 
