@@ -150,10 +150,8 @@ void wg__fit(const wg_model_fit *fit, const char *key, int64_t *value, int64_t f
     {                                                                                              \
         AT(bigram_vocab_size),                                                                     \
             .kind = WG_SETTING_INTEGER, .high = INT32_MAX, .standard = "0", .unless_zero = true,   \
-            .help =                                                                                \
-                "rows of a table whose vectors are added to those of the tokens, one for each "    \
-                "token with the one before it, by a hash; 0: no table; our own key, which no "     \
-                "other program reads"                                                              \
+            .help = "rows of a hashed table of vectors for bigrams, which are added to the token " \
+                    "vectors; 0: no table; a key of Wengert alone"                                 \
     }
 
 /* ---- Construction ---- */

@@ -92,7 +92,7 @@ static const wg_setting rows[] = {
      .help = "the activation of the head"},
     {AT(classifier_pooling), .kind = WG_SETTING_CHOICE, .choice = pooling_choice,
      .standard = "\"cls\"",
-     .help = "what a classifier reads: the first position, `cls`, or the `mean` of all"},
+     .help = "the input of a classifier: the first position, `cls`, or the `mean` of all"},
     {AT(pad_token_id), WG__MAYBE_TOKEN, .role = WG__PAD, .standard = "50283",
      .help = "the token whose embedding stays 0, -1 for none; `pretrain` fills it in"},
     {AT(bos_token_id), WG__MAYBE_TOKEN, .role = WG__CLASS, .standard = "50281",

@@ -83,7 +83,7 @@ static const wg_setting rows[] = {
     {AT(eos_token_id), WG__INTEGER, .role = WG__END, .standard = "2",
      .help = "the token that ends a target, likewise"},
     {AT(decoder_start_token_id), WG__INTEGER, .role = WG__BEGIN, .standard = "2",
-     .help = "what the decoder reads first, likewise"},
+     .help = "the first token of the decoder, likewise"},
     WG__ONLY("tie_word_embeddings", "true"),
     WG__ONLY("normalize_embedding", "false"),
     WG__ONLY("add_bias_logits", "false"),
