@@ -609,7 +609,7 @@ static int print_results(const wg__run *r) {
 }
 
 /* The trainer shares errors with all ranks. Only rank 0 measures its time and prints. */
-static int train(wg__run *r) {
+int wg__run_train(wg__run *r) {
     r->progress = (wg__progress){.is_terminal = isatty(STDERR_FILENO)};
     const wg__profiling profiling = wg__cli_leads() ? r->profiling : (wg__profiling){0};
     wg_group *group = wg__cli_group;
@@ -659,9 +659,7 @@ static int train(wg__run *r) {
     return print_results(r);
 }
 
-int wg__run_start(wg__run *r) {
-    if (!r->dry_run && !r->show_batch)
-        return train(r);
+int wg__run_preview(wg__run *r) {
     if (r->dry_run && wg_group_size(wg__cli_group) > 1)
         return wg__cli_fail("--dry-run measures one process; leave out mpirun");
     if (r->dry_run)

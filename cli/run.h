@@ -100,9 +100,11 @@ int wg__run_check_output(const wg__run *r);
 /* Reads the settings of the run in r->out, to resume it. -1 after a message. */
 int wg__run_read_note(wg__run *r);
 
-/* Trains, saves and prints the results; or only prints the costs of the run, or its first batch, as
- * the arguments ask. */
-int wg__run_start(wg__run *r);
+/* Trains, saves and prints the results. */
+int wg__run_train(wg__run *r);
+
+/* Prints the costs of the run (--dry-run), or its first batch (--show-batch), and trains nothing. */
+int wg__run_preview(wg__run *r);
 
 /* Frees all parts of the run. */
 void wg__run_clear(wg__run *r);

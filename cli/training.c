@@ -386,7 +386,7 @@ int wg__verb_train(int argc, char **argv) {
     }
     if (code == 0) {
         wg__cli_work_begun = true;
-        code = wg__run_start(r);
+        code = r->dry_run || r->show_batch ? wg__run_preview(r) : wg__run_train(r);
     }
     wg__run_clear(r);
     return code;

@@ -193,9 +193,8 @@ static bool propose_in_tail(double from, double to, double u, double v, double *
     return *x <= to && v <= exp(-(step - beyond) * (step - beyond) / 2);
 }
 
+/* A number of the interval, to >= 0. */
 static double truncated(wg_generator draw, uint64_t element, double from, double to) {
-    if (to < 0)
-        return -truncated(draw, element, -to, -from);
     if (from > 1e8) /* nearly all of the density is within a rounding error of `from` */
         return from;
     for (uint64_t block = element;; block += (uint64_t)1 << 48) {
@@ -221,8 +220,10 @@ static void fill_truncated(int64_t begin, int64_t end, void *context) {
     const fill *job = context;
     double from = (job->low_limit - job->mean) / job->std;
     double to = (job->high_limit - job->mean) / job->std;
+    const double sign = to < 0 ? -1 : 1; /* an interval below 0 is mirrored */
+    const double low = to < 0 ? -to : from, high = to < 0 ? -from : to;
     for (int64_t i = begin; i < end; i++) {
-        double x = job->mean + job->std * truncated(job->draw, (uint64_t)i, from, to);
+        double x = job->mean + job->std * (sign * truncated(job->draw, (uint64_t)i, low, high));
         store(job, i, fmin(fmax(x, job->low_limit), job->high_limit));
     }
 }
