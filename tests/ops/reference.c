@@ -422,10 +422,10 @@ static const char *case_name(int i) {
     return cases[i].op;
 }
 
-static void add_family(const char *name) {
+/* Check keeps the pointer to the name of the suite. */
+static void add_family(const char *name, char suite[64]) {
     const TTest *const tests[] = {values_and_gradients_agree_with_pytorch};
     const int first = case_count;
-    char suite[64];
     json_t *list = read_cases(name), *json;
     size_t i;
     json_array_foreach(list, i, json) {
@@ -439,8 +439,8 @@ static void add_family(const char *name) {
         }
     }
     json_decref(list);
-    snprintf(suite, sizeof suite, "reference_%s", name);
-    add_suite_of_range(strdup(suite), 1, tests, first, case_count, case_name);
+    snprintf(suite, 64, "reference_%s", name);
+    add_suite_of_range(suite, 1, tests, first, case_count, case_name);
 }
 
 SUITES {
@@ -449,6 +449,7 @@ SUITES {
         "distributions", "fft",        "functions", "index",  "interpolate", "linear",
         "loss",          "matrices",   "pool",      "reduce", "rows",        "scan",
         "sort",          "statistics", "unary",     "view"};
+    static char suites[WG_COUNT(families)][64];
     for (size_t i = 0; i < WG_COUNT(families); i++)
-        add_family(families[i]);
+        add_family(families[i], suites[i]);
 }
